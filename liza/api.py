@@ -182,7 +182,7 @@ class Loop:
     ) -> "LoopResult":
         """Record one iteration, as `liza loop record` does; the result's `status` is OPEN if the loop is stopped now.
 
-        `progress` is a percentage. Without `files_changed` it is measured in the git work trees `workdirs`, by default
+        `progress` is a percentage. Without `files_changed` it is measured in the git worktrees `workdirs`, by default
         in that of the `.liza/`. `error` is what went wrong; `output` is all that was printed, and is searched for the
         error. `claims_done` is accepted only with `evidence` (what was checked, and whether it passed). `outcome` is
         ok, error, timeout or crash. What is left out is unknown, and counts neither way.

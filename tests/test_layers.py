@@ -199,7 +199,7 @@ OPENERS = {
         "a file that the command line names, which may be a pipe",
     ),
     **dict.fromkeys(
-        ("liza.run.evidence", "liza.git.snapshot", "liza.git.patch", "liza.git.worktree"), "the work tree"
+        ("liza.run.evidence", "liza.git.snapshot", "liza.git.patch", "liza.git.worktree"), "the working tree"
     ),
 }  # fmt: skip
 

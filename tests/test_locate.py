@@ -1,4 +1,4 @@
-"""Finding the blackboard, also from linked work trees of git and with odd `.git` files."""
+"""Finding the blackboard, also from linked worktrees of git and with odd `.git` files."""
 
 import os
 from collections.abc import Callable
@@ -60,7 +60,7 @@ def test_relative_gitdir_uses_main_board(main: Path) -> None:
 
 
 def test_copy_in_linked_work_tree_is_ignored(main: Path) -> None:
-    """With `.liza/` in git each work tree has one; agents that each wrote to their own would see no pattern."""
+    """With `.liza/` in git each worktree has one; agents that each wrote to their own would see no pattern."""
     tree = linked(main)
     new_board(tree)
     assert gate(tree) == STOP
@@ -98,7 +98,7 @@ def test_submodule_uses_board_of_parent_project(main: Path, tmp_path: Path) -> N
 
 
 def test_bare_repository_work_trees_use_board_beside_it(main: Path, tmp_path: Path) -> None:
-    """A bare repository has no main work tree; folders above it are searched as usual."""
+    """A bare repository has no main worktree; folders above it are searched as usual."""
     git(tmp_path, "clone", "-q", "--bare", str(main), "team/project.git")
     git(tmp_path / "team" / "project.git", "worktree", "add", "-q", "../one")
     assert gate(tmp_path / "team" / "one") == GO_ON

@@ -37,7 +37,7 @@ def command() -> None:
 @click.argument("name", metavar="LOOP")
 @click.option("--task", metavar="ID", help="The task that the iteration worked on.")
 @click.option("--progress", metavar="PCT", help="How far along the work is, in percent.")
-@click.option("--files-changed", metavar="N", help="How many files changed; default: measured, in a git work tree.")
+@click.option("--files-changed", metavar="N", help="How many files changed; default: measured, in a git worktree.")
 @click.option("--error", metavar="TEXT", help="The error; - reads standard input.")
 @click.option("--output", metavar="FILE", help="A file to search for errors.")
 @click.option("--claims-done", is_flag=True, help="The agent claims to be done.")
@@ -47,7 +47,7 @@ def command() -> None:
 @click.option("--model", metavar="NAME", help="The model that was used.")
 @click.option("--tokens", metavar="N", help="How many tokens it took.")
 @click.option("--duration", metavar="SECONDS", help="How long it took.")
-@click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: that of .liza/.")
+@click.option("--workdir", metavar="DIR", multiple=True, help="A git worktree to measure; default: that of .liza/.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")
 @plain
 def record_command(call: Call, /, name: str, **options: str | None) -> int:

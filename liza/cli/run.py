@@ -57,7 +57,7 @@ CHOSEN = (
 @click.option("--on-stagnation", metavar="ACTION", help=f"What to do then: {', '.join(ON_STAGNATION)}.")
 @click.option("--project", metavar="TYPE", help="The type of project, whose limits apply; default: $PROJECT_TYPE.")
 @click.option("--model", metavar="NAME", help="The model to begin with; {model} in the command.")
-@click.option("--workdir", metavar="DIR", multiple=True, help="A git work tree to measure; default: this folder's.")
+@click.option("--workdir", metavar="DIR", multiple=True, help="A git worktree to measure; default: this folder's.")
 @click.option("--resume", metavar="RUN", help="Resume an earlier run: its name in .liza/runs/.")
 @click.option("--accept", metavar="CODE", help="With --resume: run the command in session.json although it was edited.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per iteration, not the output.")
@@ -192,7 +192,7 @@ def _check(job: Job) -> None:
         raise Refused(f"the folder of the run is gone: {job.cwd}", hint="create it again, or start a new run")
     for folder in job.workdirs:
         if not os.path.isdir(folder):
-            raise Refused(f"--workdir names {folder}, which is not a folder", hint="name a git work tree")
+            raise Refused(f"--workdir names {folder}, which is not a folder", hint="name a git worktree")
     if job.plan is not None and os.path.isdir(job.plan):
         raise Refused("--plan names a folder", hint="name a Markdown file", file=job.plan)
     program = job.command[0]

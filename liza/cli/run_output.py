@@ -98,7 +98,7 @@ class Plain:
         if done.paths is None and not self._is_unmeasured:
             self._is_unmeasured = True
             self.line(
-                f"  {show.bold('!', 'yellow')} not a git work tree: file changes are not measured "
+                f"  {show.bold('!', 'yellow')} not a git worktree: file changes are not measured "
                 "(git init, or --workdir DIR)"
             )
         for each in state.signals:

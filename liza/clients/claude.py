@@ -43,7 +43,7 @@ SETTINGS = Settings(
         "SubagentStop": "note",
         "Stop": "note",
     },
-    reach="for sessions that start in a subfolder or a linked work tree",
+    reach="for sessions that start in a subfolder or a linked worktree",
     tested="2.1.197",
     matcher="*",
     transcripts=Transcripts(

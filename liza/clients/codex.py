@@ -38,7 +38,7 @@ SETTINGS = Settings(
         "SubagentStop": "note",
         "Stop": "note",
     },
-    reach="for sessions that start in a linked work tree",
+    reach="for sessions that start in a linked worktree",
     tested="0.169.0",
     notes=("Codex runs a hook only after you have trusted it: start codex, and trust the hooks (later: /hooks)",),
     transcripts=Transcripts(

@@ -115,7 +115,7 @@ def trusts_project(config: Mapping[str, Any], project: str) -> bool:
 
 
 def _up_to_git(folder: str) -> Iterator[str]:
-    """The folder and those above it up to the top of its git work tree."""
+    """The folder and those above it up to the top of its git worktree."""
     yield folder
     while not os.path.lexists(os.path.join(folder, ".git")) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)

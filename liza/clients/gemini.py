@@ -43,7 +43,7 @@ SETTINGS = Settings(
         "SessionEnd": "note",
         "AfterAgent": "note",
     },
-    reach="for sessions that start in a subfolder or a linked work tree",
+    reach="for sessions that start in a subfolder or a linked worktree",
     tested="0.61.0",
     notes=("Gemini CLI runs hooks only in folders that you have trusted: start gemini here, and trust the folder",),
     timeout=DAY * 1000,

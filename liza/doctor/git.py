@@ -1,4 +1,4 @@
-"""Which files of the blackboard git tracks, and which blackboard a linked work tree of git uses."""
+"""Which files of the blackboard git tracks, and which blackboard a linked worktree of git uses."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ def git(paths: Paths, now: datetime) -> Iterator[Finding]:
     """Whether a halt or a lock is in git, or another machine-local file, and whether `.liza/.gitignore` is there."""
     project = paths.project
     if not _in_work_tree(project):
-        yield Finding("git", Level.OK, f"{project} is not in a git work tree")
+        yield Finding("git", Level.OK, f"{project} is not in a git worktree")
         return
     found = [*_tracked(project), *_gitignore(paths), *_linked(paths, project)]
     yield from found or [Finding("git", Level.OK, "no machine-local file of .liza/ is tracked")]
@@ -84,7 +84,7 @@ def _gitignore(paths: Paths) -> Iterator[Finding]:
 
 
 def _linked(paths: Paths, project: str) -> Iterator[Finding]:
-    """A linked work tree whose own `.liza/` was named, and not that of the main one."""
+    """A linked worktree whose own `.liza/` was named, and not that of the main one."""
     if (main := main_board(project)) is not None:
-        text = f"this linked work tree has a blackboard of its own; agents here do not see {main}"
+        text = f"this linked worktree has a blackboard of its own; agents here do not see {main}"
         yield Finding("git", Level.WARNING, text, f"export LIZA_ROOT={quote(os.path.dirname(main))}", paths.folder)

@@ -1,6 +1,6 @@
-"""Git: what changed in a work tree, and its content as it was.
+"""Git: what changed in a working tree, and its content as it was.
 
-Two views of a work tree share how git is started (`command`) and which paths differ (`status`):
+Two views of a working tree share how git is started (`command`) and which paths differ (`status`):
 
 - `snapshot` measures. It writes nothing, looks into repositories inside others, and keeps a hash of each changed path,
   so it needs no commit, no index of its own and no permission to write, and two of them can be compared after the

@@ -1,4 +1,4 @@
-"""Capture the base of a slice: its commit and, where the work tree was dirty, another commit that keeps its content."""
+"""Capture the base of a slice: its commit and, where the working tree was dirty, another commit with its content."""
 
 import os
 from contextlib import suppress
@@ -13,7 +13,7 @@ from liza.git.worktree import WorkTree
 from liza.store.locate import FOLDER
 from liza.text import file_name
 
-_NO_WORK_TREE = "not a git work tree, so there is nothing to roll back to"
+_NO_WORK_TREE = "not a git worktree, so there is nothing to roll back to"
 
 
 class Captured(NamedTuple):
@@ -51,7 +51,7 @@ def capture_base(folder: str, root: str, name: str) -> Captured:
         ref = f"{REFS}/checkpoints/{file_name(name)}/{kept[:12]}"
         run(tree.top, "update-ref", ref, kept)
     if dirty and not notes:
-        notes = (f"the work tree has uncommitted changes; they are kept as {ref}",)
+        notes = (f"the working tree has uncommitted changes; they are kept as {ref}",)
     return Captured(Base(tree.commit or "", tree.branch, dirty, relative_work_tree(tree.top, root), ref), notes)
 
 
@@ -60,7 +60,7 @@ def _is_work(each: Differing) -> bool:
 
 
 def commit_content(tree: WorkTree, found: worktree.Content, message: str) -> str:
-    """Commit the content of the work tree on top of HEAD; its second parent has what was staged, if anything."""
+    """Commit the content of the working tree on top of HEAD; its second parent has what was staged, if anything."""
     parents = ["-p", tree.commit] if tree.commit else []
     base = run(tree.top, "rev-parse", f"{tree.commit}^{{tree}}").strip() if tree.commit else None
     if found.staged is not None and found.staged != base and tree.commit:
@@ -76,6 +76,6 @@ def delete_base(top: str, ref: str) -> None:
 
 
 def relative_work_tree(top: str, root: str) -> str:
-    """The path of a work tree for the blackboard: relative to the project folder if it is below that."""
+    """The path of a working tree for the blackboard: relative to the project folder if it is below that."""
     path = os.path.relpath(os.path.realpath(top), os.path.realpath(root))
     return os.path.realpath(top) if path.startswith("..") else path

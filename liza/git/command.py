@@ -14,7 +14,7 @@ from typing import NamedTuple
 from liza.errors import Refused
 
 TIME_LIMIT = 30.0  # seconds for one question to git
-LONG_LIMIT = 600.0  # for a command that may read a large work tree whole
+LONG_LIMIT = 600.0  # for a command that may read a large working tree whole
 
 _QUIETLY = (
     "--no-optional-locks",
@@ -33,7 +33,7 @@ _QUIETLY = (
 # The only variables of git that do not select a repository. A hook of git sets the others.
 _KEPT = ("GIT_CEILING_DIRECTORIES", "GIT_DISCOVERY_ACROSS_FILESYSTEM", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM",
          "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH")  # fmt: skip
-# Commands that never pass a file of the work tree through a filter. For any other the filters are looked up.
+# Commands that never pass a file of the working tree through a filter. For any other the filters are looked up.
 _UNFILTERED = frozenset({
     "cat-file", "check-attr", "commit-tree", "config", "diff-tree", "for-each-ref", "log", "ls-files", "ls-tree",
     "merge-base", "read-tree", "reset", "rev-parse", "symbolic-ref", "update-ref", "write-tree",
@@ -58,7 +58,7 @@ def start(folder: str, *words: str) -> Start:
 
 
 def filters(folder: str) -> tuple[str, ...]:
-    """The names of all filters that are configured for a work tree."""
+    """The names of all filters that are configured for a working tree."""
     answer = ask(folder, "config", "-z", "--name-only", "--get-regexp", r"^filter\.") or b""
     keys = (os.fsdecode(key).removeprefix("filter.").rpartition(".") for key in answer.split(b"\0") if key)
     return tuple(dict.fromkeys(name for name, dot, _ in keys if dot))

@@ -1,4 +1,4 @@
-"""The snapshot of the work trees that one command leaves in `.liza/runs/` for the next to compare with."""
+"""The snapshot of the worktrees that one command leaves in `.liza/runs/` for the next to compare with."""
 
 import os
 from contextlib import suppress

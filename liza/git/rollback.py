@@ -1,7 +1,7 @@
 """Roll a slice back to its base: the plan that people read, and its execution.
 
-Nothing is lost: the content of the work tree is saved first, as a commit under `refs/liza/`, with ignored files in the
-way of restored ones. Never touched are a `.liza/`, a repository inside the work tree, a file that git is set to
+Nothing is lost: the content of the working tree is saved first, as a commit under `refs/liza/`, with ignored files in
+the way of restored ones. Never touched are a `.liza/`, a repository inside the working tree, a file that git is set to
 skip (nothing could save it), and what git ignored when the slice began.
 """
 

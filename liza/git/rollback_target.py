@@ -1,4 +1,4 @@
-"""Where a rollback of a slice goes back to: the work tree, the base, and the commits that have its content."""
+"""Where a rollback of a slice goes back to: the working tree, the base, and the commits that have its content."""
 
 import os
 import shlex
@@ -19,16 +19,16 @@ class Target(NamedTuple):
 
 
 def find_work_tree(about: Mapping[str, Any], name: str, root: str) -> WorkTree:
-    """The work tree that a base is in; `Refused` where it is gone, or is one of another repository."""
+    """The working tree that a base is in; `Refused` where it is gone, or is one of another repository."""
     given = about.get("work_tree")
     folder = os.path.normpath(os.path.join(root, given if isinstance(given, str) else "."))
     tree = worktree.find(folder) if os.path.isdir(folder) else None
     if tree is None:
         hint = "restore it, or go back by hand and reset without --rollback"
-        raise Refused(f"{folder}, the work tree of slice {name}, is not a git work tree", hint=hint)
+        raise Refused(f"{folder}, the working tree of slice {name}, is not a git worktree", hint=hint)
     if not worktree.is_of_repository(tree, root):
         hint = f"go back there by hand: git -C {shlex.quote(tree.top)} status; then reset without --rollback"
-        message = f"slice {name} names a work tree of another repository than the blackboard's; nothing was changed"
+        message = f"slice {name} names a worktree of another repository than the blackboard's; nothing was changed"
         raise Refused(message, hint=hint, file=tree.top)
     return tree
 

@@ -1,4 +1,4 @@
-"""The paths of a work tree that differ from its commit or index, as `git status` lists them."""
+"""The paths of a working tree that differ from its commit or index, as `git status` lists them."""
 
 import os
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ _FIELDS = {b"1": 8, b"2": 9, b"u": 10}  # of a status line, before its path
 
 class Differing(NamedTuple):
     name: str
-    is_repository: bool  # a repository inside the work tree
+    is_repository: bool  # a repository inside the working tree
     is_tracked: bool
-    is_gone: bool = False  # from the work tree, or from the index and listed once more as untracked
+    is_gone: bool = False  # from the working tree, or from the index and listed once more as untracked
 
 
 def differing_paths(top: str) -> list[Differing] | None:
@@ -44,7 +44,7 @@ def _parse(answer: bytes) -> Iterator[Differing]:
 
 
 def submodules(top: str) -> Iterator[str]:
-    """The paths of repositories inside a work tree of which its index has a commit.
+    """The paths of repositories inside a working tree of which its index has a commit.
 
     Git is never asked for changes inside them: it would start another git there, with the filters of that one.
     """

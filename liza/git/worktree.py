@@ -1,4 +1,4 @@
-"""A work tree that slices are worked on in: where it is, and its content as tree objects.
+"""A working tree that slices are worked on in: where it is, and its content as tree objects.
 
 The content is every file that git would track, staged or not, without a `.liza/` anywhere and without repositories
 inside. It is captured through a temporary index; the index of the repository stays as it is.
@@ -27,7 +27,7 @@ _NO_FILTER = ("unspecified", "unset", "set")
 
 
 class WorkTree(NamedTuple):
-    """A work tree: its place and what is checked out."""
+    """A working tree: its place and what is checked out."""
 
     top: str
     git_dir: str
@@ -36,7 +36,7 @@ class WorkTree(NamedTuple):
 
 
 def find(folder: str) -> WorkTree | None:
-    """The work tree around a folder; None if there is none, or no git."""
+    """The working tree around a folder; None if there is none, or no git."""
     top, git_dir = line(folder, "rev-parse", "--show-toplevel"), line(folder, "rev-parse", "--absolute-git-dir")
     if not top or not git_dir or line(top, "rev-parse", "--absolute-git-dir") != git_dir:
         return None  # the last test fails if core.worktree names a folder that is not this repository's
@@ -45,7 +45,7 @@ def find(folder: str) -> WorkTree | None:
 
 
 def is_of_repository(tree: WorkTree, root: str) -> bool:
-    """Whether a work tree belongs to the repository around `root`, or without one is below `root`."""
+    """Whether a working tree belongs to the repository around `root`, or without one is below `root`."""
     own = line(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if own is not None:
         other = line(tree.top, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -54,7 +54,7 @@ def is_of_repository(tree: WorkTree, root: str) -> bool:
 
 
 def unfinished(tree: WorkTree) -> str | None:
-    """The unfinished operation of a work tree, during which nothing may be restored."""
+    """The unfinished operation of a working tree, during which nothing may be restored."""
     for name, operation in _UNFINISHED.items():
         if os.path.lexists(os.path.join(tree.git_dir, name)):
             return operation
@@ -63,7 +63,7 @@ def unfinished(tree: WorkTree) -> str | None:
 
 
 def everything(tree: WorkTree) -> tuple[str, ...]:
-    """Pathspecs of all that is saved and restored, which excludes repositories inside the work tree."""
+    """Pathspecs of all that is saved and restored, which excludes repositories inside the working tree."""
     found = require_differing_paths(tree.top)
     excluded = [each.name for each in found if each.is_repository and not each.is_tracked]
     return (*EVERYTHING, *(f":(exclude,top,literal){path}" for path in excluded))
@@ -107,7 +107,7 @@ def once_ignored(tree: WorkTree, content: str, paths: Sequence[str]) -> list[str
     rules = {path for path in there if os.path.basename(path) == ".gitignore"}
     folders = {above for path in there for above in _above(path)}
     with _temporary_index(keep=True) as (index, _), TemporaryDirectory(prefix="liza-") as folder:
-        for path in rules:  # a work tree of the .gitignore files, and these paths as empty files
+        for path in rules:  # a working tree of the .gitignore files, and these paths as empty files
             _put(folder, path, ask(tree.top, "cat-file", "blob", f"{content}:{path}") or b"")
         for path in paths:
             if path not in folders and not is_in(path, rules):  # else it had another type then
@@ -144,7 +144,7 @@ class Change(NamedTuple):
 
 
 class Content(NamedTuple):
-    """The content of a work tree as tree objects."""
+    """The content of a working tree as tree objects."""
 
     tree: str
     staged: str | None  # None in the middle of a merge

@@ -163,7 +163,7 @@ def _whole(number: float | None) -> float | None:
 
 
 def _relative(paths: frozenset[str] | None, place: Workplace) -> list[str] | None:
-    """Paths below the work tree: a checkout inside a folder called tests does not make its files tests."""
+    """Paths below the working tree: a checkout inside a folder called tests does not make its files tests."""
     roots = [os.path.realpath(root) for root in place.job.workdirs or (place.job.cwd,)]
     return None if paths is None else [os.path.relpath(path, roots[0]) for path in sorted(paths)]
 

@@ -34,7 +34,7 @@ class Job(NamedTuple):
     verify: str | None = None  # a shell command that must succeed before completion is accepted
     test: str | None = None  # one that is run after every iteration that changed a file
     require: tuple[str, ...] = ()
-    workdirs: tuple[str, ...] = ()  # the work trees that are measured; the folder of the run if empty
+    workdirs: tuple[str, ...] = ()  # the worktrees that are measured; the folder of the run if empty
     stagnation_threshold: str | None = None  # as given, like the next two
     on_stagnation: str | None = None
     project: str | None = None

@@ -36,7 +36,7 @@ def create(root: str, goal: str | None) -> Created:
     folder = os.path.join(project, FOLDER)
     if project == root and (main := main_board(project)) is not None:
         hint = f"to use a separate one here: liza init --root {quote(folder)} && export LIZA_ROOT={quote(folder)}"
-        raise Refused(f"this is a linked work tree of git, whose agents use {main}", hint=hint)
+        raise Refused(f"this is a linked worktree of git, whose agents use {main}", hint=hint)
     contents = {name: templates.read_template(name).encode() for name in FILES} | {".gitignore": gitignore()}
     if goal is not None:
         state = parse(contents["state.yaml"], "state.yaml")

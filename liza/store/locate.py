@@ -1,4 +1,4 @@
-"""Where the blackboard is: the folder that was named, else the nearest one upward, also from a linked work tree of git.
+"""Where the blackboard is: the folder that was named, else the nearest one upward, also from a linked worktree of git.
 
 Agents' hooks ask before every action, so this imports next to nothing and never starts git: it reads git's own files.
 Nothing that it finds is trusted: any file may be missing, odd, huge or a pipe, and is then passed over.
@@ -31,7 +31,7 @@ def find(root: str | None = None) -> str | None:
 
 
 def find_named(root: str) -> str | None:
-    """`root` itself if it is a `.liza/`, else that of the main work tree if `root` is a linked one, else the one in it.
+    """`root` itself if it is a `.liza/`, else that of the main worktree if `root` is a linked one, else the one in it.
 
     Looking further up could find another team's. A folder that is named is used, whatever user owns it.
     """
@@ -45,7 +45,7 @@ def find_named(root: str) -> str | None:
 
 
 def main_board(root: str) -> str | None:
-    """The `.liza/` of the main work tree, where `root` is the top of a linked one."""
+    """The `.liza/` of the main worktree, where `root` is the top of a linked one."""
     main = main_work_tree(root)
     folder = os.path.join(main, FOLDER) if main is not None else None
     return folder if folder is not None and os.path.isdir(folder) else None
@@ -115,7 +115,7 @@ def _name_of(uid: int) -> str:
 def boards_upward(start: str) -> "Iterator[str]":
     """Every `.liza/` folder from `start` to the top, nearest first.
 
-    In a linked work tree of git that of the main one comes first: where `.liza/` is in git, every work tree has a copy
+    In a linked worktree of git that of the main one comes first: where `.liza/` is in git, every worktree has a copy
     of it, and agents that each wrote to their own would see neither a pattern nor a halt. A submodule is a folder like
     any other: it sees the blackboard of the project around it.
     """
@@ -131,7 +131,7 @@ def boards_upward(start: str) -> "Iterator[str]":
 
 
 def passed_over(found: str, root: str | None) -> str | None:
-    """The `.liza/` of the linked work tree that led to `found`, if that is how it was found.
+    """The `.liza/` of the linked worktree that led to `found`, if that is how it was found.
 
     Agents can write the `.git` file that leads to another blackboard, so a halt in this one counts, too.
     """
@@ -147,10 +147,10 @@ def passed_over(found: str, root: str | None) -> str | None:
 
 
 def main_work_tree(folder: str) -> str | None:
-    """The main work tree of a repository of which `folder` is the top of a linked one, else None.
+    """The main worktree of a repository of which `folder` is the top of a linked one, else None.
 
-    `.git` of a linked work tree is a file that names a folder of the repository, whose `commondir` leads to the main
-    `.git`. A submodule has no `commondir`; a bare repository has no main work tree.
+    `.git` of a linked worktree is a file that names a folder of the repository, whose `commondir` leads to the main
+    `.git`. A submodule has no `commondir`; a bare repository has no main worktree.
     """
     pointer = _line(os.path.join(folder, ".git"))
     if pointer is None or not pointer.startswith("gitdir: "):
@@ -164,14 +164,14 @@ def main_work_tree(folder: str) -> str | None:
 
 
 def current_branch(folder: str) -> str | None:
-    """The branch of the work tree that a folder is in; None for a detached HEAD, or without git."""
+    """The branch of the working tree that a folder is in; None for a detached HEAD, or without git."""
     if not os.path.isabs(folder):
         return None
     while not os.path.lexists(git := os.path.join(folder, ".git")):
         if folder == os.path.dirname(folder):
             return None
         folder = os.path.dirname(folder)
-    if not os.path.isdir(git):  # of a linked work tree, or a submodule
+    if not os.path.isdir(git):  # of a linked worktree, or a submodule
         git = os.path.join(folder, (_line(git) or "").removeprefix("gitdir: "))
     head, start = _line(os.path.join(git, "HEAD")) or "", "ref: refs/heads/"
     return head.removeprefix(start) if head.startswith(start) else None

@@ -43,7 +43,7 @@ def _no_json(word: str) -> None:
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """A person's shell environment, independent of the one that runs the tests."""
-    state = str(home.parent / f"{home.name}.state")  # outside the work tree, as a person's is
+    state = str(home.parent / f"{home.name}.state")  # outside the working tree, as a person's is
     shell = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8", "TERM": "xterm"}
     return {**shell, "XDG_STATE_HOME": state, **more}
 

@@ -143,11 +143,11 @@ def test_piped_output_has_a_line_per_iteration(tmp_path: Path) -> None:
 def test_changed_files_are_unknown_without_git(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     result = Project(tmp_path / "p", CLAIMS, git=False).run("--max", "2")
-    assert result.err.count("not a git work tree") == 1
+    assert result.err.count("not a git worktree") == 1
     assert "file changed" not in result.err
     assert "files changed" not in result.err
     result = Project(tmp_path / "q", CLAIMS).run("--max", "2")
-    assert "git work tree" not in result.err
+    assert "git worktree" not in result.err
     assert "2 iterations, 0 s, 2 files changed" in result.err
 
 

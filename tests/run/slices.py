@@ -1,4 +1,4 @@
-"""A slice in a real work tree: started, worked on, and rolled back."""
+"""A slice in a real working tree: started, worked on, and rolled back."""
 
 import os
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ NOW = datetime(2025, 1, 18, 12, 0, tzinfo=UTC)
 
 
 class StartedSlice:
-    """A slice that starts in the present state of a work tree."""
+    """A slice that starts in the present state of a working tree."""
 
     def __init__(self, folder: Path, name: str = "S-1") -> None:
         self.folder = folder
@@ -39,7 +39,7 @@ class StartedSlice:
 
 
 def files(folder: Path) -> dict[bytes, tuple[str, bytes]]:
-    """All files of a work tree with their kinds, without git's own folder."""
+    """All files of a working tree with their kinds, without git's own folder."""
     found: dict[bytes, tuple[str, bytes]] = {}
     top = os.fsencode(folder)
     for here, folders, names in os.walk(top):

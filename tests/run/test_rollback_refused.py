@@ -140,7 +140,7 @@ def test_missing_base_or_work_tree_is_refused(folder: Path, tmp_path: Path) -> N
     with pytest.raises(Refused, match="has no base"):
         plan_rollback({}, "S-1", str(folder), NOW)
     begun.record["checkpoint"]["work_tree"] = "gone"
-    with pytest.raises(Refused, match="not a git work tree"):
+    with pytest.raises(Refused, match="not a git worktree"):
         begun.plan()
     assert capture_base(str(tmp_path), str(tmp_path), "S-1").base is None
 

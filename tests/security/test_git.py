@@ -101,7 +101,7 @@ def begin(attack: Attack, **files: str) -> Path:
 
 
 def test_rollback_leaves_other_repositories_alone(attack: Attack) -> None:
-    """The blackboard names a work tree of another repository and a commit of that one."""
+    """The blackboard names a worktree of another repository and a commit of that one."""
     begin(attack)
     other = repository(attack.outside / "other")
     first = git(other, "rev-parse", "HEAD").strip()
@@ -146,7 +146,7 @@ def test_rollback_works_in_a_linked_work_tree(attack: Attack) -> None:
 
 
 def _pointers(project: Path) -> str:
-    """A filter like git-lfs: the committed content differs from the work tree."""
+    """A filter like git-lfs: the committed content differs from the working tree."""
     git(project, "config", "filter.big.clean", "tr a-z A-Z")
     git(project, "config", "filter.big.smudge", "tr A-Z a-z")
     (project / ".gitattributes").write_text("*.bin filter=big\n")

@@ -12,7 +12,7 @@ STOP = 2
 
 
 def test_git_file_that_leads_to_another_board_opens_no_gate(attack: Attack) -> None:
-    """The repository is made to look like a linked work tree of one whose blackboard says "go on"."""
+    """The repository is made to look like a linked worktree of one whose blackboard says "go on"."""
     (attack.board / "CHECKPOINT").touch()
     other = attack.outside / "main"
     (other / ".liza").mkdir(parents=True)

@@ -22,7 +22,7 @@ from liza.toolerrors import results
 @of_slice
 @of_test
 @click.option("--strategy", metavar="TEXT", default="", help="What is going to be tried.")
-@click.option("--workdir", metavar="DIR", help="The git work tree; default: that of this folder, else of .liza/.")
+@click.option("--workdir", metavar="DIR", help="The git worktree; default: that of this folder, else of .liza/.")
 @plain
 def start_command(call: Call, name: str, test: str, strategy: str, workdir: str | None) -> int:
     """Start work on a test. The first start records the current commit as the base of the slice.

@@ -66,7 +66,7 @@ def diagnose_command(call: Call, name: str, test: str | None, source: str | None
 @click.option("--slice", "name", metavar="S", required=True, help="The slice.")
 @click.option("-m", "--message", metavar="GUIDANCE", help="Guidance for the next agent.")
 @click.option(
-    "--rollback", "go_back", is_flag=True, help="Also roll the work tree back to the base of the tests being reset."
+    "--rollback", "go_back", is_flag=True, help="Also roll the working tree back to the base of the tests being reset."
 )
 @click.option("--force", is_flag=True, help="Roll back even if the branch loses commits that are not the slice's own.")
 @click.option("--prompt", "only_prompt", is_flag=True, help="Print nothing but the <prior_attempts> block.")
@@ -77,10 +77,10 @@ def reset_command(
 ) -> int:
     """Set the counters of a slice to 0. Then another agent can try.
 
-    Its finished attempts are kept in its history, and its base stays. Without --rollback the work tree is left alone,
-    and the rollback plan is printed. --rollback refuses if the branch would lose commits that are not the slice's
-    own: those with a file that the slice did not touch, or that another slice touched, too. What the next one has to
-    know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
+    Its finished attempts are kept in its history, and its base stays. Without --rollback the working tree is left
+    alone, and the rollback plan is printed. --rollback refuses if the branch would lose commits that are not the
+    slice's own: those with a file that the slice did not touch, or that another slice touched, too. What the next one
+    has to know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
 
     \b
     Examples:
@@ -92,7 +92,7 @@ def reset_command(
     undone = reset.undone
     try:
         done, block = finish_reset(board, reset, message, person(by), rules, at)
-    except BaseException as error:  # whatever it is, what was in the work tree must not be lost
+    except BaseException as error:  # whatever it is, what was in the working tree must not be lost
         _print_rolled_back(undone)
         if isinstance(error, LizaError) and undone.rolled_back is not None:
             error.fields["rollback"] = _plan_facts(undone)
@@ -133,7 +133,7 @@ def _plan_lines(undone: Undone) -> Iterator[str]:
         yield from (f"  {printable(note)}" for note in plan.notes)
         return
     if not plan.is_needed:
-        yield "nothing to roll back: the work tree is as it was when the slice began"
+        yield "nothing to roll back: the working tree is as it was when the slice began"
         return
     yield "to roll back, run the same command with --rollback, or by hand:"
     yield from (f"  {printable(line)}" for line in rollback.shell_commands(plan))

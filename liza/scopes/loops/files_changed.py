@@ -25,7 +25,7 @@ def record_measured(
     board: Board, name: str, iteration: Iteration, workdirs: Sequence[str], rules: RuleSet, settings: Settings,
     now: datetime,
 ) -> Recording[LoopResult]:  # fmt: skip
-    """Record one iteration; without a number of changed files, measure it in the work trees."""
+    """Record one iteration; without a number of changed files, measure it in the worktrees."""
     if iteration.files_changed is not None:
         recording = record_iteration(board, name, iteration, rules, settings, now)
         return recording.then(lambda: delete_snapshot(board.paths, name))
@@ -35,19 +35,19 @@ def record_measured(
 
 
 def measure_files_changed(paths: Paths, loop: str, workdirs: Sequence[str]) -> "Measured":
-    """Compare the work trees with how the last iteration left them; the first has nothing to compare with."""
+    """Compare the worktrees with how the last iteration left them; the first has nothing to compare with."""
     from liza.git import snapshot  # a caller that gives the number does not pay for these
     from liza.git.kept_snapshot import Measured, read_snapshot
     from liza.git.own_output import exclude_files, output_files
 
     for folder in workdirs:
         if not os.path.isdir(folder):
-            raise Refused(f"--workdir {folder}: not a folder", hint="name a git work tree")
+            raise Refused(f"--workdir {folder}: not a folder", hint="name a git worktree")
     path = _snapshot_path(paths, loop)
     roots = [os.path.abspath(each) for each in workdirs] or [paths.project]
     now = snapshot.snapshot(roots, work_only=True)
     kept = read_snapshot(path)
-    # A snapshot of other work trees cannot be compared with these, nor can one of an older version, which counted the
+    # A snapshot of other worktrees cannot be compared with these, nor can one of an older version, which counted the
     # output of tools as work.
     is_comparable = isinstance(kept, dict) and kept.get("roots") == roots
     before = snapshot.load(kept) if is_comparable else None

@@ -21,7 +21,7 @@ LONG = 2_000  # characters of a text that are shown
 def render_block(paths: Paths, name: str, run: Mapping[str, Any], *, as_begun: bool) -> tuple[str, str | None]:
     """The block about a finished run, and what was wrong with a custom template.
 
-    `as_begun`: the work tree is as it was when the slice began.
+    `as_begun`: the working tree is as it was when the slice began.
     """
     facts = {
         "slice": name,

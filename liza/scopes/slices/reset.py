@@ -1,4 +1,4 @@
-"""The reset of a slice: what is refused, whether its work tree goes back, and what the next agent has to know."""
+"""The reset of a slice: what is refused, whether its working tree goes back, and what the next agent has to know."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +24,7 @@ class Undone(NamedTuple):
 
     @property
     def is_as_begun(self) -> bool:
-        """Whether the work tree is as it was when the slice began."""
+        """Whether the working tree is as it was when the slice began."""
         return self.plan is not None and (self.rolled_back is not None or not self.plan.is_needed)
 
 
@@ -41,7 +41,7 @@ class Reset(NamedTuple):
 
 
 def begin_reset(board: Board, name: str, guidance: str | None, at: datetime, *, go_back: bool, force: bool) -> Reset:
-    """`Refused` where it must not be reset or rolled back; with `go_back` its work tree is rolled back."""
+    """`Refused` where it must not be reset or rolled back; with `go_back` its working tree is rolled back."""
     reset = Reset(name, find_slice(board, name), Undone(None))
     if not reset.is_untouched and not (guidance or "").strip():
         hint = f"liza attempt reset --slice {shell_quoted(name)} -m 'what to do differently'"

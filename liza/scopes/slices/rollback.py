@@ -38,7 +38,7 @@ def plan_rollback(
 
 
 def find_base(record: Mapping[str, Any], name: str, root: str) -> tuple[WorkTree, Target]:
-    """The work tree of a slice, and what was in it at its base."""
+    """The working tree of a slice, and what was in it at its base."""
     own = recorded_base(record)
     tree = find_work_tree(own.about, name, root)
     known = [each for each in (own, *(recorded_base(test) for _, test in named_tests(record))) if each.tag]
@@ -86,9 +86,9 @@ def plan_on_board(board: Board, name: str, record: Mapping[str, Any], at: dateti
 
 
 def _beside(section: Any, name: str, record: Mapping[str, Any]) -> Iterator[str]:
-    """Slices that are being worked on in the same work tree: what they changed goes back, too."""
+    """Slices that are being worked on in the same working tree: what they changed goes back, too."""
     place = recorded_base(record).about.get("work_tree")
     for _, other, entry in named_records(section, "slice"):
         about = recorded_base(entry).about if isinstance(entry, MAPPINGS) else {}
         if other != name and about and about.get("work_tree") == place and open_tests(entry):
-            yield f"slice {other} uses the same work tree: its changes would be rolled back, too"
+            yield f"slice {other} uses the same working tree: its changes would be rolled back, too"

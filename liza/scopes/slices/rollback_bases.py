@@ -56,12 +56,12 @@ def bases_to_reset(record: Mapping[str, Any]) -> tuple[RecordedBase, ...]:
 
 
 def own_files(record: Mapping[str, Any]) -> frozenset[str]:
-    """All files that a slice touched since its last rollback, relative to the top of the work tree."""
+    """All files that a slice touched since its last rollback, relative to the top of the working tree."""
     found: set[str] = set()
     for run in (*mappings_of(record, "history"), record):
         found |= {_path(each) for each in _touched(run)}
         if isinstance(run.get("rolled_back"), MAPPINGS):
-            found.clear()  # that work is not in the work tree any more
+            found.clear()  # that work is not in the working tree any more
     return frozenset(found)
 
 
@@ -77,7 +77,7 @@ def _path(file: Any) -> str:
 
 
 def files_of_other_slices(section: Any, name: str, record: Mapping[str, Any]) -> frozenset[str]:
-    """Files that other slices touched in the same work tree since this one began.
+    """Files that other slices touched in the same working tree since this one began.
 
     What git reports for an attempt includes files that others changed meanwhile, so such a file proves nothing.
     """

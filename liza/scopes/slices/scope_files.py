@@ -25,10 +25,10 @@ MOST = 8 << 20  # bytes of a file that are read
 
 class Roots(NamedTuple):
     root: str  # the folder that has the `.liza/`
-    top: str  # of the work tree
+    top: str  # of the working tree
 
     def path(self, file: str) -> str | None:
-        """What a file really is in the work tree, links and all; None if it is not in there."""
+        """What a file really is in the working tree, links and all; None if it is not in there."""
         real, top = os.path.realpath(os.path.join(self.top, file)), os.path.realpath(self.top)
         if real != top and not real.startswith(top.rstrip("/") + "/"):
             return None

@@ -11,7 +11,7 @@ from liza.scopes.slices.fields import Slice
 from liza.text import text_of
 
 LISTED, CONTRACTS, PACKAGES, DELIVERABLES = "files_in_scope", "contracts", "packages", "deliverables"
-JUSTIFIED, NOTHING, OUTSIDE, UNKNOWN = "justified", "nothing names it", "outside the work tree", "no scope is known"
+JUSTIFIED, NOTHING, OUTSIDE, UNKNOWN = "justified", "nothing names it", "outside the working tree", "no scope is known"
 # Folders in which packages usually are, for one that is named by a single word.
 _HOMES = ("src", "lib", "internal", "pkg", "packages", "app", "apps", "cmd", "crates", "modules", "services", "libs")
 _NOTE = re.compile(r"\s+(?:\([^()]*\)|(?:--|—|–)\s.*)$")
@@ -26,7 +26,7 @@ class Entry(NamedTuple):
 
     text: str  # as it is written
     rule: str
-    paths: tuple[str, ...] = ()  # relative to the top of the work tree
+    paths: tuple[str, ...] = ()  # relative to the top of the working tree
     pattern: "re.Pattern[str] | None" = None
     inside: str | None = None  # folders that follow each other, anywhere in a path
 
@@ -62,7 +62,7 @@ class Decision(NamedTuple):
 
 
 def decide_file(scope: FileScope, file: str, path: str | None, justified: Mapping[str, str]) -> Decision:
-    """Whether a file is in scope; `path` is what it really is in the work tree, None if it is not in there."""
+    """Whether a file is in scope; `path` is what it really is in the working tree, None if it is not in there."""
     entries = scope.listed if scope.listed is not None else scope.inferred
     found = next((each for each in entries if path is not None and each.holds(path)), None)
     if found is not None:

@@ -84,7 +84,7 @@ def start_test(
 ) -> Transition:  # fmt: skip
     """Start work on a test. A slice that is stopped stays as it is.
 
-    The base is that of the first attempt and is never replaced: after a failure the work tree has what failed.
+    The base is that of the first attempt and is never replaced: after a failure the working tree has what failed.
     `files` changed since the last attempt and belong to the tests in work: the next attempt would not see them.
     """
     before, now = reconcile_record(name, record, evaluator), evaluator.now

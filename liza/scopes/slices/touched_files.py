@@ -13,7 +13,7 @@ from liza.store.paths import Paths
 
 
 def since_last_attempt(paths: Paths, name: str, folder: str) -> Measured:
-    """What changed in a work tree since a test of this slice was started or attempted."""
+    """What changed in a working tree since a test of this slice was started or attempted."""
     path = f"{path_prefix(paths, SLICES, name)}.snapshot.json"
     now, before = snapshot.snapshot([folder]), snapshot.load(read_snapshot(path))
     if now is None or before is None or now.trees.keys() != before.trees.keys():
@@ -25,6 +25,6 @@ def since_last_attempt(paths: Paths, name: str, folder: str) -> Measured:
 
 
 def since_base(record: Mapping[str, Any], name: str, root: str) -> tuple[str, tuple[str, ...]]:
-    """The work tree of a slice, and the files in it that differ from its base, committed or not."""
+    """The working tree of a slice, and the files in it that differ from its base, committed or not."""
     tree, target = find_base(record, name, root)
     return tree.top, tuple(change.path for change in worktree.changes_since(tree, target.content))

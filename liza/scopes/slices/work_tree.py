@@ -1,6 +1,6 @@
-"""Where a slice is worked on: the work tree that a command is about, what was changed in it, and where it began.
+"""Where a slice is worked on: the working tree that a command is about, what was changed in it, and where it began.
 
-This joins git, which knows the work tree, to the blackboard, which knows the slice.
+This joins git, which knows the working tree, to the blackboard, which knows the slice.
 """
 
 import os
@@ -46,7 +46,7 @@ def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
     """Before a test is started: where the slice begins, if this is its beginning."""
     record = _record(board, name)
     if workdir is not None and not os.path.isdir(workdir):
-        raise Refused(f"--workdir {workdir} is not a folder", hint="name a folder in the git work tree")
+        raise Refused(f"--workdir {workdir} is not a folder", hint="name a folder in the git worktree")
     folder = _folder(board.paths, record, workdir)
     if status_of(record) != ACTIVE:
         return Site(folder)
@@ -78,7 +78,7 @@ def resume(board: Board, name: str, files: Sequence[str], *, measure: bool) -> S
 
 
 def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tuple[str, tuple[str, ...]]:
-    """The top of the work tree, or what takes its place, and files as they are called from there."""
+    """The top of the working tree, or what takes its place, and files as they are called from there."""
     folder = _folder(board.paths, record, None)
     tree = worktree.find(folder)
     top = tree.top if tree is not None else board.paths.project
@@ -86,7 +86,7 @@ def named(board: Board, record: Mapping[str, Any], files: Sequence[str]) -> tupl
 
 
 def changed(board: Board, name: str, record: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
-    """The work tree of a slice, and what it has changed since it began."""
+    """The working tree of a slice, and what it has changed since it began."""
     return touched_files.since_base(record, name, board.paths.project)
 
 
@@ -104,7 +104,7 @@ def _record(board: Board, name: str) -> Mapping[str, Any]:
 
 
 def _folder(paths: Paths, record: Mapping[str, Any], workdir: str | None) -> str:
-    """The work tree of a slice: that of its checkpoint, else the one around us, else the one around the blackboard."""
+    """The working tree of a slice: that of its base, else the one around us, else the one around the blackboard."""
     if workdir is not None:
         return os.path.abspath(workdir)
     if (recorded := _recorded(paths, record)) is not None:
@@ -125,7 +125,7 @@ def _is_own(folder: str, root: str) -> bool:
 
 
 def _relative(files: Sequence[str], folder: str, paths: Paths) -> tuple[str, ...]:
-    """Paths as they are in the work tree; one from elsewhere stays as it was given."""
+    """Paths as they are in the working tree; one from elsewhere stays as it was given."""
     tree = worktree.find(folder) if files else None
     top = os.path.realpath(tree.top if tree is not None else paths.project)
     found = []

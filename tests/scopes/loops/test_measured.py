@@ -1,4 +1,4 @@
-"""Without --files-changed, a git work tree is measured between the ends of two iterations."""
+"""Without --files-changed, a git worktree is measured between the ends of two iterations."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A reset: every counter is 0, what was tried is kept and reported, and the work tree goes back on request."""
+"""A reset: every counter is 0, what was tried is kept and reported, and the working tree goes back on request."""
 
 import json
 import os
@@ -177,7 +177,7 @@ def test_dirty_start_is_recorded_and_restored(slices: Slices) -> None:
     (slices.root / "a.py").write_text("a person's own\n")
     (slices.root / "notes").write_text("untracked\n")
     ran = slices.attempt("start", "--slice", "S-1", "--test", "t")
-    assert "the work tree has uncommitted changes; they are kept as refs/liza/" in ran.out
+    assert "the working tree has uncommitted changes; they are kept as refs/liza/" in ran.out
     assert slices.at()["checkpoint"]["dirty"] is True
     before = state(slices.root)
     (slices.root / "a.py").write_text("2\n")
@@ -199,7 +199,7 @@ def test_rollback_during_a_merge_is_refused(team: Slices) -> None:
 
 def test_without_git_there_is_no_rollback(slices: Slices) -> None:
     ran = slices.attempt("start", "--slice", "S-1", "--test", "t")
-    assert (ran.code, "not a git work tree" in ran.out) == (0, True)
+    assert (ran.code, "not a git worktree" in ran.out) == (0, True)
     slices.does("fail t", "fail t", "fail t")
     assert slices.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback").code == 1
     assert "no rollback: " in reset(slices, "-m", "again")

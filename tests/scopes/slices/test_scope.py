@@ -182,7 +182,7 @@ def test_links_are_resolved(slices: Slices, tmp_path: Path) -> None:
     (slices.root / "alias").symlink_to("internal/version")
     assert rules(slices, "internal/version/link.go", "internal/version/out/x", "alias/new.go") == {
         "internal/version/link.go": (False, "nothing names it"),
-        "internal/version/out/x": (False, "outside the work tree"),
+        "internal/version/out/x": (False, "outside the working tree"),
         "alias/new.go": (True, "packages"),
     }
 
@@ -355,7 +355,7 @@ def test_without_a_scope_nothing_is_violated(team: Slices) -> None:
 def test_changed_needs_a_started_test(slices: Slices) -> None:
     plan(slices)
     ran = scope(slices, "--changed")
-    assert (ran.code, "not a git work tree" in ran.err) == (1, True)
+    assert (ran.code, "not a git worktree" in ran.err) == (1, True)
     repository(slices.root)
     ran = scope(slices, "--changed")
     assert (ran.code, "no test was started yet" in ran.err) == (1, True)

@@ -22,8 +22,6 @@ from liza.scopes.inbox import Entered
 from liza.scopes.rules_file import overrun
 from liza.scopes.sprint import degraded
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.act import act, check_sprint
-from liza.scopes.sprint.decisions import keep_decisions
 from liza.scopes.sprint.evaluate import Check, evaluate_board
 from liza.scopes.sprint.trip import FollowUpFailed, StaleVerdict, lost_trigger, sweep_leftovers
 from liza.store import alerts
@@ -74,6 +72,8 @@ class Pipeline:
         """
         document, result, shipped = evaluated
         if self._acts:
+            from liza.scopes.sprint.act import act  # a check that only looks has no use for what writes
+
             try:
                 result = act(
                     self.board,
@@ -99,6 +99,8 @@ class Pipeline:
         result = evaluate_board(self.board, document, self._shipped, now, self._shipped_memo)
         if not result.verdict.matches:
             return None
+        from liza.scopes.sprint.act import act, check_sprint
+
         try:
             try:
                 return act(self.board, self._shipped, result, document, now)
@@ -198,6 +200,8 @@ def _follow_up(
     board: Board, rules: RuleSet, result: Check, document: Document, entered: Entered, now: datetime
 ) -> Check:
     """What no halt waits for: alarms, the inbox, and the narrower scopes."""
+    from liza.scopes.sprint.decisions import keep_decisions
+
     restored = _restore(board, document)
     alerts.append_alerts(board.paths, [("alarm", text) for text in (*result.restored, *restored)], now)
     result = result._replace(notes=(*result.notes, *restored))

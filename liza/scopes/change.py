@@ -9,7 +9,6 @@ from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
 from liza.scopes.records import Archived, Section, change_each, find_record, named_records, put_record
 from liza.scopes.transition import Event, Reconciled, Transition
-from liza.store import backups, edit
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.files import make_folders, open_fd
@@ -27,6 +26,8 @@ def change_record(
     `Unreadable` where a field of the record cannot be used, unless it is `ignored`; None ignores every field.
     """
 
+    from liza.store.edit import replace_section  # a gate only finds records
+
     def revised(document: Document) -> tuple[bytes, Transition]:
         try:
             before = read_usable(document, section, name, ignored)
@@ -34,7 +35,7 @@ def change_record(
         except Unreadable as error:
             raise board.with_backup(error) from None
         changed = put_record(document.data.get(section.name), name, transition.record, section.scope)
-        raw = edit.replace_section(document, section.name, changed)
+        raw = replace_section(document, section.name, changed)
         if raw != document.raw:
             save_before(board, section, document, [(name, transition.archived)], now)
         return raw, transition
@@ -80,7 +81,9 @@ def reconcile_each(
 
 def apply_reconciled(board: Board, document: Document, section: Section, done: Reconciled, now: datetime) -> bytes:
     """The blackboard with a reconciled section in it; a backup of it as it was, and what leaves it, are kept first."""
-    raw = edit.replace_section(document, section.name, done.section) if done.events else document.raw
+    from liza.store.edit import replace_section
+
+    raw = replace_section(document, section.name, done.section) if done.events else document.raw
     if raw != document.raw:
         save_before(board, section, document, done.archived, now)
     return raw
@@ -150,7 +153,9 @@ def save_before(
     board: Board, section: Section, document: Document, archived: Iterable[tuple[str, Archived]], now: datetime
 ) -> None:
     """Keep the blackboard as it was, and the entries that leave it: a crash must not lose them."""
-    backups.save_backup(board.paths, document.raw, now)
+    from liza.store.backups import save_backup
+
+    save_backup(board.paths, document.raw, now)
     for name, entries in archived:
         if entries:
             _append(board.paths, section, name, entries)

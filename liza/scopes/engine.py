@@ -22,14 +22,13 @@ from liza.scopes.table import ROWS, Row
 from liza.scopes.transition import Event, Reconciled
 from liza.store.board import Board
 from liza.store.document import Document
-from liza.store.inbox import EntryBoard
 from liza.store.locate import find
-from liza.store.log import has_line
 from liza.store.paths import Paths
 from liza.text import value_text
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
+    from liza.store.inbox import EntryBoard
 
 # --- evaluating -----------------------------------------------------------------------------------------------------
 
@@ -167,6 +166,8 @@ def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -
 
 def missing(board: Board, sections: Sections) -> dict[str, str]:
     """What was stopped and has left the blackboard without a decision, by the same ids and with its text."""
+    from liza.store.log import has_line
+
     found: dict[str, str] = {}
     for row in ROWS:
         if row.logged is not None and has_line(board.paths.log, (row.logged,)):
@@ -305,7 +306,7 @@ def knows_kind(kind: str) -> bool:
     return any(kind in row.kinds for row in ROWS)
 
 
-def enter(board: EntryBoard, kind: str, fields: Mapping[str, Any], now: datetime) -> None:
+def enter(board: "EntryBoard", kind: str, fields: Mapping[str, Any], now: datetime) -> None:
     """Make the change that a record of the inbox asks for, as of the time at which the record was made."""
     row = next(row for row in ROWS if kind in row.kinds)
     row.load().entries()[kind](board, fields, now)

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from liza.errors import LizaError, LockTimeout, Refused, Unreadable, Unwritable
-from liza.scopes.sprint.record import Added, add_anomaly, check_anomaly
 from liza.store import inbox
 from liza.store.board import Board
 from liza.store.inbox import EntryBoard, NotEvaluated, Recording
@@ -18,6 +17,7 @@ from liza.store.replace import NotDurable
 
 if TYPE_CHECKING:
     from liza.model import Problem
+    from liza.scopes.sprint.record import Added
 
 T = TypeVar("T")
 
@@ -53,8 +53,10 @@ def _queue(recording: Recording[T], cause: LizaError) -> inbox.Waiting:
         raise cause from None
 
 
-def record_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
+def record_anomaly(board: Board, record: Mapping[str, Any]) -> "Added":
     """Append one anomaly; where that cannot be done now, it waits, and the answer has the file."""
+    from liza.scopes.sprint.record import Added, add_anomaly, check_anomaly  # a loop or an attempt is recorded without
+
     warnings = check_anomaly(record)
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     recording = Recording(board, "anomaly", record, moment, lambda: add_anomaly(board, record))
@@ -118,6 +120,8 @@ def _enter(board: EntryBoard) -> "Problem | None":
         if not _knows_kind(waiting.kind) or moment is None:
             raise Refused(f"unknown kind {waiting.kind!r} or time {waiting.time!r}")
         if waiting.kind == "anomaly":
+            from liza.scopes.sprint.record import add_anomaly
+
             add_anomaly(board, waiting.fields)
         else:
             engine.enter(board, waiting.kind, waiting.fields, moment)

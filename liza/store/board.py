@@ -8,9 +8,8 @@ from typing import TypeVar
 
 from liza.errors import LizaError, LockTimeout, Unreadable, Unwritable
 from liza.halt import trip_id_of
-from liza.store import replace, versions
+from liza.store import versions
 from liza.store.document import Document, parse
-from liza.store.lock import Lock
 from liza.store.paths import Paths, find
 
 T = TypeVar("T")
@@ -104,12 +103,17 @@ class Board:
 
     def sweep(self) -> None:
         """Take away what an interrupted write left, as each change does; if the lock is held, its holder does."""
+        from liza.store import replace
+        from liza.store.lock import Lock
+
         self.stuck = list(self._odd_folders())
         if replace.has_leftovers(self.paths.state):
             with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
                 self._sweep()
 
     def _sweep(self) -> None:
+        from liza.store import replace
+
         self.stuck = list(self._odd_folders())
         self.rescued += replace.sweep(self.paths.state, self.paths.backups, self.stuck)
 
@@ -127,6 +131,9 @@ class Board:
         `edit` is called again with the newer document whenever another program got in between, so only what its last
         call returns counts. Without `blocking`, `LockTimeout` at once where another process holds the lock.
         """
+        from liza.store import replace  # many commands, and every gate, only read
+        from liza.store.lock import Lock
+
         with Lock(self.paths.lock, None if blocking and self.blocking else 0.0):
             self._sweep()
             started = time.monotonic()

@@ -46,19 +46,11 @@ class Snapshot(NamedTuple):
     work_only: bool = False  # generated files do not count
 
 
-<<<<<<< Updated upstream
 def snapshot(roots: Sequence[str], *, work_only: bool = False) -> Snapshot | None:
-    """Measure the work trees around these folders; None if git can read none of them.
-
-    A folder means the whole work tree that it is in. Nothing inside a `.liza/` counts; with `work_only` neither
-    do generated files that a `.gitignore` usually names.
-=======
-def snapshot(roots: Sequence[str], exclude: Sequence[str] = (), *, work_only: bool = False) -> Snapshot | None:
     """Measure the worktrees around these folders; None if git can read none of them.
 
-    A folder means the whole working tree that it is in. Nothing inside a `.liza/` counts, nor below `exclude`; with
-    `work_only` neither do generated files that a `.gitignore` usually names.
->>>>>>> Stashed changes
+    A folder means the whole working tree that it is in. Nothing inside a `.liza/` counts; with `work_only` neither
+    do generated files that a `.gitignore` usually names.
     """
     trees: dict[str, Tree] = {}
     unknown = []
@@ -117,20 +109,13 @@ def _committed(top: str, old: str | None, new: str | None) -> set[str] | None:
     return None if answer is None else {os.fsdecode(name) for name in answer.split(b"\0") if name}
 
 
-# --- reading a working tree -------------------------------------------------------------------------------------------
+# --- reading a working tree ---------------------------------------------------------------------------------------------
 
 _NOTHING = Tree(None, None, {})
 
 
-<<<<<<< Updated upstream
 def _read_tree(folder: str, trees: dict[str, Tree], work_only: bool, is_top: bool = False) -> str | None:
-    """Add the work tree around `folder`, and those inside it, to `trees`; its top, or None."""
-=======
-def _read_tree(
-    folder: str, trees: dict[str, Tree], left_out: tuple[str, ...], work_only: bool, is_top: bool = False
-) -> str | None:
     """Add the working tree around `folder`, and those inside it, to `trees`; its top, or None."""
->>>>>>> Stashed changes
     where = _where(folder)
     if where is None:
         return None

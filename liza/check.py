@@ -67,7 +67,7 @@ class Pipeline:
 
     def act(self, evaluated: Evaluated, now: datetime, *, record_check: bool = True) -> Check:
         """Put the verdict on the sprint into effect. A failure is in `error`; the rest of the result says what is in
-        effect all the same. `StaleVerdict` where the blackboard changed meanwhile: evaluate again. `record_check` as in
+        effect nevertheless. `StaleVerdict` where the blackboard changed meanwhile: evaluate again. `record_check` as in
         `sprint.act`.
         """
         document, result, shipped = evaluated
@@ -191,7 +191,7 @@ def analyze(
 
 
 def _failed(result: Check, error: LizaError) -> Check:
-    if isinstance(error, FollowUpFailed):  # in effect all the same
+    if isinstance(error, FollowUpFailed):  # in effect nevertheless
         result = result._replace(trigger=error.trigger, tripped=result.trigger is None)
     return result._replace(error=error)
 

@@ -1,4 +1,4 @@
-"""Check what is to be uploaded as its users will get it: `make dist` calls `python -m tests.dist FOLDER`.
+"""Check the packages as their users will get them: `make dist` calls `python -m tests.dist FOLDER`.
 
 The sdist holds what git has and nothing else, and its tests can be run; the wheel works in an empty venv elsewhere.
 """

@@ -33,7 +33,7 @@ def command(call: Call, fix: bool) -> int:
 
     Checks the blackboard, its rules and lock, what git tracks of it, the daemon, the file system, the clock, the hooks
     of coding agents, and what is installed. Writes nothing except two temporary files in .liza/. Exit code 0 without
-    errors (warnings are allowed), 1 if something is to be fixed, 4 if the blackboard cannot be evaluated.
+    errors (warnings are allowed), 1 if something needs fixing, 4 if the blackboard cannot be evaluated.
 
     \b
     Examples:

@@ -146,7 +146,7 @@ def seconds_of(milliseconds: Any) -> float | None:
 
 
 class Action(StrEnum):
-    """What a client is to be answered."""
+    """The answer to a client."""
 
     CONTINUE = "continue"
     WARN = "warn"  # continue, with a text for the model

@@ -205,7 +205,7 @@ class Changes:
         return self._looked + GATHER - time.monotonic()
 
     def _sleep(self, seconds: float) -> bool:
-        """Until woken, or so long; whether woken."""
+        """Wait until woken, or for this time; whether woken."""
         try:
             self._wakes.get(timeout=seconds)
         except Empty:

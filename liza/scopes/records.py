@@ -28,7 +28,7 @@ class Section(NamedTuple):
     lists: tuple[str, ...] = ()  # fields that are lists
     wanted_status: Callable[[Mapping[str, Any]], str | None] = lambda record: None  # instead of one that is unusable
     leaves: str = ""  # what of a record leaves the blackboard, for a file in `runs/`
-    may_be_lost: bool = False  # it changes all the same where that file cannot be written
+    may_be_lost: bool = False  # it also changes if that file cannot be written
     file_of: Callable[[str], str] = file_name  # what the files about a record are called, without their endings
 
     def unusable_fields(self, record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

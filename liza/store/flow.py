@@ -95,13 +95,13 @@ def _is(text: str, value: Any) -> bool:
 def _compare_items(node: SequenceNode, old: list[Any], new: list[Any], found: list[Change], text: str) -> None:
     head, tail = common_ends(old, new)
     if len(node.value) != len(old) or len(new) < len(old):
-        raise CannotCut("an item is to be taken out of a flow list", 0)
+        raise CannotCut("an item would be removed from a flow list", 0)
     paired = len(old) - head - tail
     for index in range(head, head + paired):
         _compare(node.value[index], old[index], new[index], found, text)
     added = "".join(", " + emit.flow(value) for value in new[head + paired : len(new) - tail])
     if added:
         if head + paired == 0:
-            raise CannotCut("an item is to be put before the first of a flow list", 0)
+            raise CannotCut("an item would be inserted before the first of a flow list", 0)
         end = node.value[head + paired - 1].end_mark.index
         found.append((end, end, added))

@@ -104,7 +104,7 @@ class Paths(NamedTuple):
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The files whose changes may change a verdict, or what is to be done about one."""
+        """The files whose changes may change a verdict, or what follows from one."""
         return (self.state, self.log, self.rules, self.checkpoint, self.report, self.inbox)
 
 

@@ -1,6 +1,6 @@
 """The halt files of single sessions: `.liza/stopped/SESSION`.
 
-The folder exists only while a session is stopped or is to be warned, so that a hook, which cannot read who is calling,
+The folder exists only while a session is stopped or due a warning, so that a hook, which cannot read who is calling,
 has one question to ask. A file says in plain lines what a person wants to know; a session is stopped by its name, or by
 that of the session that started it. The hot path imports this: standard library only.
 """

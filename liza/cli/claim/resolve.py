@@ -122,7 +122,7 @@ def reexamine_command(
     """
     if trigger not in TRIGGERS:
         raise WrongUsage(f"--trigger: expected one of {', '.join(TRIGGERS)}, got {trigger!r}")
-    note = _needed(message, "-m NOTE", "what was found, or what is to be looked at")
+    note = _needed(message, "-m NOTE", "what was found, or what needs another look")
     who = _needed(by, "--by NAME", "who looked at it")
     done = resolve.reexamine_claim(context_of(call), name, trigger, resolved, note, who)
     return print_result("claim reexamine", done, call.as_json)

@@ -57,7 +57,7 @@ Archived = tuple[tuple[str, tuple[Mapping[str, Any], ...]], ...]
 
 
 class Change(NamedTuple):
-    """What both sections are to be, what happened, what is kept of it, and why the command is refused nevertheless."""
+    """What both sections become, what happened, what is kept of it, and why the command is refused nevertheless."""
 
     stages: Any
     claims: Any

@@ -80,7 +80,7 @@ class Moved(NamedTuple):
 def enter_stage(section: Any, name: str, last: str, now: datetime) -> Moved:
     """The pipeline is in that stage from now on; one that was active before is passed.
 
-    Who goes back from the last stage has not passed it: it is to be entered again.
+    Going back from the last stage means that it was not passed: it must be entered again.
     """
     is_back = not is_beyond(section, name, last)
     found = find_record(section, name, STAGES.scope)

@@ -70,7 +70,7 @@ def act(
 
 
 class _Reconciled(NamedTuple):
-    """The section with what people did by hand in liza's form, and what is to be reported about it."""
+    """The section with what people did by hand in liza's form, and what to report about it."""
 
     section: dict[str, Any]
     notes: list[str]

@@ -213,7 +213,7 @@ def _last(history: Sequence[Any], wanted: Callable[[Mapping[str, Any]], bool]) -
 
 
 class Reconciled(NamedTuple):
-    """The section with what people did by hand in liza's form, and what is to be reported about it."""
+    """The section with what people did by hand in liza's form, and what to report about it."""
 
     section: Section
     notes: list[str]

@@ -33,7 +33,7 @@ def gate(folder: Path) -> int:
     return code
 
 
-def test_linked_work_tree_uses_main_board(main: Path) -> None:
+def test_linked_worktree_uses_main_board(main: Path) -> None:
     tree = linked(main)
     (tree / "a" / "b").mkdir(parents=True)
     assert installed(tree / "a" / "b", "gate").code == STOP
@@ -42,7 +42,7 @@ def test_linked_work_tree_uses_main_board(main: Path) -> None:
     assert "action: x" in (main / ".liza" / "log.yaml").read_text()
 
 
-def test_linked_work_tree_can_be_named(main: Path, tmp_path: Path) -> None:
+def test_linked_worktree_can_be_named(main: Path, tmp_path: Path) -> None:
     """As a hook does that knows the folder of its agent: LIZA_ROOT="$CLAUDE_PROJECT_DIR"."""
     tree = linked(main)
     for result in (liza(tmp_path, "gate", "--root", str(tree)), liza(tmp_path, "gate", LIZA_ROOT="linked")):
@@ -59,7 +59,7 @@ def test_relative_gitdir_uses_main_board(main: Path) -> None:
     assert gate(tree) == STOP
 
 
-def test_copy_in_linked_work_tree_is_ignored(main: Path) -> None:
+def test_copy_in_linked_worktree_is_ignored(main: Path) -> None:
     """With `.liza/` in git each worktree has one; agents that each wrote to their own would see no pattern."""
     tree = linked(main)
     new_board(tree)
@@ -68,7 +68,7 @@ def test_copy_in_linked_work_tree_is_ignored(main: Path) -> None:
     assert liza(tree, "gate", LIZA_ROOT=str(tree / ".liza")).code == GO_ON, "the copy itself was named"
 
 
-def test_init_in_linked_work_tree_needs_named_folder(main: Path) -> None:
+def test_init_in_linked_worktree_needs_named_folder(main: Path) -> None:
     tree = linked(main)
     assert liza(tree, "init").code == 1
     assert liza(tree, "init", "--root", str(tree / ".liza")).code == 0
@@ -97,7 +97,7 @@ def test_submodule_uses_board_of_parent_project(main: Path, tmp_path: Path) -> N
     assert liza(main / "part", "gate").code == GO_ON
 
 
-def test_bare_repository_work_trees_use_board_beside_it(main: Path, tmp_path: Path) -> None:
+def test_bare_repository_worktrees_use_board_beside_it(main: Path, tmp_path: Path) -> None:
     """A bare repository has no main worktree; folders above it are searched as usual."""
     git(tmp_path, "clone", "-q", "--bare", str(main), "team/project.git")
     git(tmp_path / "team" / "project.git", "worktree", "add", "-q", "../one")

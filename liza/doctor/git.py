@@ -19,14 +19,14 @@ _SHOWN = 20  # names in one command; the next call lists the rest
 def git(paths: Paths, now: datetime) -> Iterator[Finding]:
     """Whether a halt or a lock is in git, or another machine-local file, and whether `.liza/.gitignore` is there."""
     project = paths.project
-    if not _in_work_tree(project):
+    if not _in_worktree(project):
         yield Finding("git", Level.OK, f"{project} is not in a git worktree")
         return
     found = [*_tracked(project), *_gitignore(paths), *_linked(paths, project)]
     yield from found or [Finding("git", Level.OK, "no machine-local file of .liza/ is tracked")]
 
 
-def _in_work_tree(folder: str) -> bool:
+def _in_worktree(folder: str) -> bool:
     while not os.path.lexists(os.path.join(folder, ".git")):
         if folder == os.path.dirname(folder):
             return False

@@ -9,11 +9,11 @@ from liza.git import worktree
 from liza.git.base import REFS, Base
 from liza.git.command import run
 from liza.git.status import Differing, differing_paths
-from liza.git.worktree import WorkTree
+from liza.git.worktree import Worktree
 from liza.store.locate import FOLDER
 from liza.text import file_name
 
-_NO_WORK_TREE = "not a git worktree, so there is nothing to roll back to"
+_NO_WORKTREE = "not a git worktree, so there is nothing to roll back to"
 
 
 class Captured(NamedTuple):
@@ -27,15 +27,15 @@ def read_base(folder: str, root: str) -> Captured:
     """The commit alone, for a slice whose base is already kept."""
     tree = worktree.find(folder)
     if tree is None:
-        return Captured(None, (_NO_WORK_TREE,))
-    return Captured(Base(tree.commit or "", tree.branch, False, relative_work_tree(tree.top, root)))
+        return Captured(None, (_NO_WORKTREE,))
+    return Captured(Base(tree.commit or "", tree.branch, False, relative_worktree(tree.top, root)))
 
 
 def capture_base(folder: str, root: str, name: str) -> Captured:
     """The commit, and a reference that keeps it; uncommitted changes are kept in a commit of their own."""
     tree = worktree.find(folder)
     if tree is None:
-        return Captured(None, (_NO_WORK_TREE,))
+        return Captured(None, (_NO_WORKTREE,))
     differing = differing_paths(tree.top)
     dirty = differing is None or any(_is_work(each) for each in differing)
     notes: tuple[str, ...] = ()
@@ -52,14 +52,14 @@ def capture_base(folder: str, root: str, name: str) -> Captured:
         run(tree.top, "update-ref", ref, kept)
     if dirty and not notes:
         notes = (f"the working tree has uncommitted changes; they are kept as {ref}",)
-    return Captured(Base(tree.commit or "", tree.branch, dirty, relative_work_tree(tree.top, root), ref), notes)
+    return Captured(Base(tree.commit or "", tree.branch, dirty, relative_worktree(tree.top, root), ref), notes)
 
 
 def _is_work(each: Differing) -> bool:
     return not each.is_repository and FOLDER not in each.name.split("/")
 
 
-def commit_content(tree: WorkTree, found: worktree.Content, message: str) -> str:
+def commit_content(tree: Worktree, found: worktree.Content, message: str) -> str:
     """Commit the content of the working tree on top of HEAD; its second parent has what was staged, if anything."""
     parents = ["-p", tree.commit] if tree.commit else []
     base = run(tree.top, "rev-parse", f"{tree.commit}^{{tree}}").strip() if tree.commit else None
@@ -75,7 +75,7 @@ def delete_base(top: str, ref: str) -> None:
         run(top, "update-ref", "-d", ref)
 
 
-def relative_work_tree(top: str, root: str) -> str:
+def relative_worktree(top: str, root: str) -> str:
     """The path of a working tree for the blackboard: relative to the project folder if it is below that."""
     path = os.path.relpath(os.path.realpath(top), os.path.realpath(root))
     return os.path.realpath(top) if path.startswith("..") else path

@@ -17,7 +17,7 @@ from liza.git.base import REFS, RecordedBase
 from liza.git.capture import commit_content
 from liza.git.command import ask, run
 from liza.git.rollback_target import Target, require_branch, resolve_commit
-from liza.git.worktree import Change, WorkTree
+from liza.git.worktree import Change, Worktree
 from liza.model import Problem
 from liza.store.locate import FOLDER
 from liza.text import escape_surrogates, file_name, plural
@@ -26,7 +26,7 @@ COMMITS = 50  # that a plan lists
 
 
 class Plan(NamedTuple):
-    tree: WorkTree
+    tree: Worktree
     target: Target
     saved: str  # the reference that keeps the present content
     message: str
@@ -44,7 +44,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(
-    tree: WorkTree, target: Target, base: RecordedBase, began: Mapping[str, Any], name: str, now: datetime,
+    tree: Worktree, target: Target, base: RecordedBase, began: Mapping[str, Any], name: str, now: datetime,
     own: frozenset[str],
 ) -> Plan:  # fmt: skip
     """Plan a rollback of slice `name` to its base; `Refused`, with the fix, where it is not possible.
@@ -90,7 +90,7 @@ def make_plan(
     )
 
 
-def _why_filtered(tree: WorkTree, target: Target, path: str, name: str) -> str:
+def _why_filtered(tree: Worktree, target: Target, path: str, name: str) -> str:
     why = f"git uses the filter {name} for it, which liza does not run"
     if ask(tree.top, "cat-file", "-e", f"{target.content}:{path}") is None:
         return why
@@ -117,7 +117,7 @@ def require_own_commits(plan: Plan, name: str) -> None:
     raise error
 
 
-def _in_the_way(tree: WorkTree, changes: Sequence[Change]) -> Iterator[str]:
+def _in_the_way(tree: Worktree, changes: Sequence[Change]) -> Iterator[str]:
     """Ignored files that are in the way of a restored one: they are saved too."""
     seen = {change.path for change in changes if change.status != "D"}
     found: dict[str, None] = {}
@@ -146,7 +146,7 @@ def _standing(top: str, path: str) -> Iterator[str]:
         yield path
 
 
-def _free_name(tree: WorkTree, ref: str) -> str:
+def _free_name(tree: Worktree, ref: str) -> str:
     number, name = 1, ref
     while resolve_commit(tree, name) is not None:
         number += 1
@@ -160,7 +160,7 @@ class _Commit(NamedTuple):
     is_merged: bool  # a merge brought it; its files, too, are among those that changed since the last attempt
 
 
-def _commits(tree: WorkTree, since: str | None) -> Iterator[_Commit]:
+def _commits(tree: Worktree, since: str | None) -> Iterator[_Commit]:
     """The commits that leave the branch, each with its files; of a merge, those that are as in no parent."""
     if tree.commit is None or tree.commit == since:
         return
@@ -185,7 +185,7 @@ def _outside_boards(files: Iterable[str]) -> frozenset[str]:
     return frozenset(os.path.normpath(escape_surrogates(file)) for file in files if FOLDER not in file.split("/"))
 
 
-def _notes(tree: WorkTree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
+def _notes(tree: Worktree, target: Target, changes: Sequence[Change], spared: Mapping[str, str]) -> Iterator[str]:
     for path, why in spared.items():
         yield f"{path} is left unchanged: {why}"
     for change in changes:

@@ -9,7 +9,7 @@ from liza.errors import Refused
 from liza.git import worktree
 from liza.git.base import REFS, RecordedBase
 from liza.git.command import ask
-from liza.git.worktree import WorkTree
+from liza.git.worktree import Worktree
 
 
 class Target(NamedTuple):
@@ -18,7 +18,7 @@ class Target(NamedTuple):
     staged: str | None  # the commit that has what was staged; None if nothing was
 
 
-def find_work_tree(about: Mapping[str, Any], name: str, root: str) -> WorkTree:
+def find_worktree(about: Mapping[str, Any], name: str, root: str) -> Worktree:
     """The working tree that a base is in; `Refused` where it is gone, or is one of another repository."""
     given = about.get("work_tree")
     folder = os.path.normpath(os.path.join(root, given if isinstance(given, str) else "."))
@@ -33,7 +33,7 @@ def find_work_tree(about: Mapping[str, Any], name: str, root: str) -> WorkTree:
     return tree
 
 
-def resolve_target(tree: WorkTree, base: RecordedBase, name: str, *, has_attempts: bool) -> Target:
+def resolve_target(tree: Worktree, base: RecordedBase, name: str, *, has_attempts: bool) -> Target:
     """The commits of a base; `Refused`, with the fix, where there is none or it is gone."""
     tag, placed = base
     ref = placed.get("ref")
@@ -61,18 +61,18 @@ def resolve_target(tree: WorkTree, base: RecordedBase, name: str, *, has_attempt
     return Target(commit, kept, parents[1] if len(parents) > 1 else None)
 
 
-def resolve_commit(tree: WorkTree, name: str) -> str | None:
+def resolve_commit(tree: Worktree, name: str) -> str | None:
     if name.startswith("-") or not name.isprintable():
         return None
     answer = ask(tree.top, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     return None if answer is None else answer.decode().strip()
 
 
-def is_ancestor(tree: WorkTree, commit: str, other: str) -> bool:
+def is_ancestor(tree: Worktree, commit: str, other: str) -> bool:
     return commit == other or ask(tree.top, "merge-base", "--is-ancestor", commit, other) is not None
 
 
-def require_branch(tree: WorkTree, about: Mapping[str, Any], name: str) -> None:
+def require_branch(tree: Worktree, about: Mapping[str, Any], name: str) -> None:
     """`Refused` on another branch than the slice began on: that one may be the work of others, and is never moved."""
     if "branch" not in about or about["branch"] == tree.branch:
         return

@@ -109,7 +109,7 @@ def _committed(top: str, old: str | None, new: str | None) -> set[str] | None:
     return None if answer is None else {os.fsdecode(name) for name in answer.split(b"\0") if name}
 
 
-# --- reading a working tree ---------------------------------------------------------------------------------------------
+# --- reading a working tree -------------------------------------------------------------------------------------------
 
 _NOTHING = Tree(None, None, {})
 

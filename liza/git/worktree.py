@@ -26,7 +26,7 @@ _UNFINISHED = {
 _NO_FILTER = ("unspecified", "unset", "set")
 
 
-class WorkTree(NamedTuple):
+class Worktree(NamedTuple):
     """A working tree: its place and what is checked out."""
 
     top: str
@@ -35,16 +35,16 @@ class WorkTree(NamedTuple):
     branch: str | None  # None if HEAD is detached
 
 
-def find(folder: str) -> WorkTree | None:
+def find(folder: str) -> Worktree | None:
     """The working tree around a folder; None if there is none, or no git."""
     top, git_dir = line(folder, "rev-parse", "--show-toplevel"), line(folder, "rev-parse", "--absolute-git-dir")
     if not top or not git_dir or line(top, "rev-parse", "--absolute-git-dir") != git_dir:
         return None  # the last test fails if core.worktree names a folder that is not this repository's
     commit = line(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-    return WorkTree(top, git_dir, commit, line(top, "symbolic-ref", "--quiet", "--short", "HEAD"))
+    return Worktree(top, git_dir, commit, line(top, "symbolic-ref", "--quiet", "--short", "HEAD"))
 
 
-def is_of_repository(tree: WorkTree, root: str) -> bool:
+def is_of_repository(tree: Worktree, root: str) -> bool:
     """Whether a working tree belongs to the repository around `root`, or without one is below `root`."""
     own = line(root, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if own is not None:
@@ -53,7 +53,7 @@ def is_of_repository(tree: WorkTree, root: str) -> bool:
     return os.path.commonpath([os.path.realpath(root), os.path.realpath(tree.top)]) == os.path.realpath(root)
 
 
-def unfinished(tree: WorkTree) -> str | None:
+def unfinished(tree: Worktree) -> str | None:
     """The unfinished operation of a working tree, during which nothing may be restored."""
     for name, operation in _UNFINISHED.items():
         if os.path.lexists(os.path.join(tree.git_dir, name)):
@@ -62,19 +62,19 @@ def unfinished(tree: WorkTree) -> str | None:
     return "a merge with conflicts" if conflicts else None
 
 
-def everything(tree: WorkTree) -> tuple[str, ...]:
+def everything(tree: Worktree) -> tuple[str, ...]:
     """Pathspecs of all that is saved and restored, which excludes repositories inside the working tree."""
     found = require_differing_paths(tree.top)
     excluded = [each.name for each in found if each.is_repository and not each.is_tracked]
     return (*EVERYTHING, *(f":(exclude,top,literal){path}" for path in excluded))
 
 
-def differing(tree: WorkTree) -> list[str]:
+def differing(tree: Worktree) -> list[str]:
     """The paths that differ from the index or the commit, without repositories inside."""
     return [each.name for each in require_differing_paths(tree.top) if not each.is_repository]
 
 
-def filtered(tree: WorkTree, paths: Sequence[str], content: str | None = None) -> dict[str, str]:
+def filtered(tree: Worktree, paths: Sequence[str], content: str | None = None) -> dict[str, str]:
     """The paths that have a filter now or had one in `content`, each with the filter's name.
 
     liza runs no filter, so such a file is not what git would store of it: git-lfs stores a pointer, git-crypt a cipher
@@ -90,18 +90,18 @@ def filtered(tree: WorkTree, paths: Sequence[str], content: str | None = None) -
     return {path: name for path, name in found.items() if name in known}
 
 
-def _filters_of(tree: WorkTree, paths: Sequence[str], *words: str, index: str | None = None) -> dict[str, str]:
+def _filters_of(tree: Worktree, paths: Sequence[str], *words: str, index: str | None = None) -> dict[str, str]:
     parts = run(tree.top, "check-attr", "-z", "--stdin", *words, "filter", index=index, stdin=paths).split("\0")
     return {path: name for path, name in zip(parts[0::3], parts[2::3], strict=False) if name not in _NO_FILTER}
 
 
-def hidden(tree: WorkTree) -> list[str]:
+def hidden(tree: Worktree) -> list[str]:
     """Files that git is set to skip (assume-unchanged, skip-worktree): their content cannot be saved."""
     entries = (ask(tree.top, "ls-files", "-v", "-z", "--full-name") or b"").split(b"\0")
     return [os.fsdecode(entry[2:]) for entry in entries if entry[:1] == b"S" or entry[:1].islower()]
 
 
-def once_ignored(tree: WorkTree, content: str, paths: Sequence[str]) -> list[str]:
+def once_ignored(tree: Worktree, content: str, paths: Sequence[str]) -> list[str]:
     """The new paths that git ignored under the `.gitignore` files of `content`; a folder means all new paths in it."""
     there = run(tree.top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", content).split("\0")[:-1]
     rules = {path for path in there if os.path.basename(path) == ".gitignore"}
@@ -161,20 +161,20 @@ def _temporary_index(*, keep: bool) -> Iterator[tuple[str, str | None]]:
         yield os.path.join(folder, "index"), objects
 
 
-def capture(tree: WorkTree, forced: Sequence[str] = ()) -> Content:
+def capture(tree: Worktree, forced: Sequence[str] = ()) -> Content:
     """The present content, kept in the repository; `forced` are paths that count although git ignores them."""
     with _temporary_index(keep=True) as (index, _):
         return _capture(tree, index, None, forced)
 
 
-def changes_since(tree: WorkTree, base: str, forced: Sequence[str] = ()) -> list[Change]:
+def changes_since(tree: Worktree, base: str, forced: Sequence[str] = ()) -> list[Change]:
     """The paths in which the present content differs from a commit or tree; nothing is kept."""
     with _temporary_index(keep=False) as (index, objects):
         seen = _capture(tree, index, objects, forced)
         return _diff(tree, base, seen.tree, objects)
 
 
-def _capture(tree: WorkTree, index: str, objects: str | None, forced: Sequence[str]) -> Content:
+def _capture(tree: Worktree, index: str, objects: str | None, forced: Sequence[str]) -> Content:
     with suppress(FileNotFoundError):  # nothing was ever staged
         # With its time, by which git knows files that may have changed in the moment in which it was written.
         shutil.copy2(os.path.join(tree.git_dir, "index"), index)
@@ -191,7 +191,7 @@ def _capture(tree: WorkTree, index: str, objects: str | None, forced: Sequence[s
     return Content(run(tree.top, "write-tree", index=index, objects=objects).strip(), staged)
 
 
-def _to_save(tree: WorkTree) -> list[Differing]:
+def _to_save(tree: Worktree) -> list[Differing]:
     """The paths that differ from the index, without blackboards, repositories of others, and files with a filter."""
     found = [
         each
@@ -202,7 +202,7 @@ def _to_save(tree: WorkTree) -> list[Differing]:
     return [each for each in found if each.name not in left_out]
 
 
-def _diff(tree: WorkTree, old: str, new: str, objects: str | None) -> list[Change]:
+def _diff(tree: Worktree, old: str, new: str, objects: str | None) -> list[Change]:
     words = ("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", old, new)
     parts = run(tree.top, *words, objects=objects).split("\0")
     found = []

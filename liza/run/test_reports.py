@@ -9,7 +9,7 @@ from liza.errors import Unreadable
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
-from liza.scopes.slices import diagnostic_reports, texts, work_tree
+from liza.scopes.slices import diagnostic_reports, texts, worktree
 from liza.scopes.slices.fields import COUNTED, OBSERVED, SLICES, named_tests, open_tests
 from liza.scopes.slices.record import SliceResult, is_known_report, read_slice, record_attempts
 from liza.scopes.slices.rollback_bases import recorded_base
@@ -78,7 +78,7 @@ class Run(NamedTuple):
     source: str  # where its report is
     reports: Sequence[str] = ()  # their identities
     once: bool = False  # nothing is recorded where another process read one of them meanwhile
-    here: work_tree.Site | None = None  # measured before the tests ran
+    here: worktree.Site | None = None  # measured before the tests ran
 
 
 class Imported(NamedTuple):
@@ -99,7 +99,7 @@ def import_report(
     if not outcomes and report.broken:  # what could not be loaded is what these tests are in
         outcomes = {test: Outcome(results.INFRA, "\n".join(report.broken)) for test in asked.counted}
     ran = any(each.result in (results.FAILED, results.PASSED) for each in outcomes.values())
-    here = run.here or work_tree.resume(board, name, (), measure=ran)
+    here = run.here or worktree.resume(board, name, (), measure=ran)
     attempts = [
         attempt_of(board, name, test, outcome, run.strategy, here.files)
         for test, outcome in outcomes.items()

@@ -46,7 +46,7 @@ def find_named(root: str) -> str | None:
 
 def main_board(root: str) -> str | None:
     """The `.liza/` of the main worktree, where `root` is the top of a linked one."""
-    main = main_work_tree(root)
+    main = main_worktree(root)
     folder = os.path.join(main, FOLDER) if main is not None else None
     return folder if folder is not None and os.path.isdir(folder) else None
 
@@ -146,7 +146,7 @@ def passed_over(found: str, root: str | None) -> str | None:
     return None
 
 
-def main_work_tree(folder: str) -> str | None:
+def main_worktree(folder: str) -> str | None:
     """The main worktree of a repository of which `folder` is the top of a linked one, else None.
 
     `.git` of a linked worktree is a file that names a folder of the repository, whose `commondir` leads to the main

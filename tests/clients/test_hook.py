@@ -41,7 +41,7 @@ def test_folder_without_blackboard_is_left_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == []
 
 
-def test_linked_work_tree_uses_the_main_blackboard(folder: Path) -> None:
+def test_linked_worktree_uses_the_main_blackboard(folder: Path) -> None:
     tree = folder.parent / "tree"
     tree.mkdir()
     (tree / ".git").write_text(f"gitdir: {folder}/.git/worktrees/tree\n")

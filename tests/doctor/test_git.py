@@ -93,7 +93,7 @@ def test_own_gitignore_of_a_person_is_kept(tmp_path: Path) -> None:
     assert not (folder / "nowhere").exists()
 
 
-def test_linked_work_tree_with_its_own_board_is_a_warning(project: Path, tmp_path: Path) -> None:
+def test_linked_worktree_with_its_own_board_is_a_warning(project: Path, tmp_path: Path) -> None:
     git(project, "worktree", "add", "-q", "../linked")
     finding = wrong(tmp_path / "linked" / ".liza", "git")
     assert (finding.level, finding.hint) == (Level.WARNING, f"export LIZA_ROOT={project}")

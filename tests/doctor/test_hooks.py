@@ -178,7 +178,7 @@ def test_session_that_ran_without_the_hook_is_a_warning(folder: Path) -> None:
     assert findings(folder) == []
 
 
-def test_linked_work_tree_belongs_to_the_blackboard(folder: Path) -> None:
+def test_linked_worktree_belongs_to_the_blackboard(folder: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(folder)]
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"], ["worktree", "add", "-q", "../two"]):
         subprocess.run([*git, *words], check=True, env={**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"})

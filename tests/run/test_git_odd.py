@@ -15,7 +15,7 @@ from tests.run.repositories import commit, git, names, nothing, repository
 # --- several repositories, and odd ones -----------------------------------------------------------------------------
 
 
-def test_several_roots_count_together_and_each_work_tree_once(tmp_path: Path) -> None:
+def test_several_roots_count_together_and_each_worktree_once(tmp_path: Path) -> None:
     one, two = repository(tmp_path / "one"), repository(tmp_path / "two")
     (one / "deep").mkdir()
 
@@ -30,13 +30,13 @@ def test_several_roots_count_together_and_each_work_tree_once(tmp_path: Path) ->
     assert names(one, work, one / "deep", two) == {"x", "../two/x"}
 
 
-def test_folder_means_the_whole_work_tree_around_it(tmp_path: Path) -> None:
+def test_folder_means_the_whole_worktree_around_it(tmp_path: Path) -> None:
     repository(tmp_path)
     (tmp_path / "deep").mkdir()
     assert names(tmp_path / "deep", lambda: (tmp_path / "x").write_text("1")) == {"../x"}
 
 
-def test_linked_work_tree_counts_separately(tmp_path: Path) -> None:
+def test_linked_worktree_counts_separately(tmp_path: Path) -> None:
     main = repository(tmp_path / "main")
     git(main, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
 

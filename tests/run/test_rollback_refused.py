@@ -119,7 +119,7 @@ def test_rollback_before_the_first_commit_restores_the_unborn_branch(tmp_path: P
         assert git(folder, "show", f"{plan.saved}:c") == "3"
 
 
-def test_another_work_tree_of_the_repository_is_left_alone(folder: Path, tmp_path: Path) -> None:
+def test_another_worktree_of_the_repository_is_left_alone(folder: Path, tmp_path: Path) -> None:
     git(folder, "worktree", "add", "-q", "-b", "slice", str(tmp_path / "tree"))
     begun = StartedSlice(tmp_path / "tree")
     (folder / "changed").write_text("the person's own\n")
@@ -132,7 +132,7 @@ def test_another_work_tree_of_the_repository_is_left_alone(folder: Path, tmp_pat
     assert state(folder) == before
 
 
-def test_missing_base_or_work_tree_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_missing_base_or_worktree_is_refused(folder: Path, tmp_path: Path) -> None:
     begun = StartedSlice(folder)
     for tag in ("0" * 40, "--exec=touch x", "no-such-tag", "a\nb"):
         with pytest.raises(Refused, match="not a commit"):
@@ -166,7 +166,7 @@ def test_lost_dirty_start_is_not_replaced_by_a_clean_one(folder: Path) -> None:
         begun.plan()
 
 
-def test_sparse_work_tree_is_refused(folder: Path) -> None:
+def test_sparse_worktree_is_refused(folder: Path) -> None:
     begun = StartedSlice(folder)
     git(folder, "sparse-checkout", "set", "src")
     with pytest.raises(Refused, match="sparse checkout"):

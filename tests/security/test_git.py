@@ -132,7 +132,7 @@ def test_rollback_leaves_other_folders_alone(attack: Attack) -> None:
     attack.effect = "refused; the folder is as it was"
 
 
-def test_rollback_works_in_a_linked_work_tree(attack: Attack) -> None:
+def test_rollback_works_in_a_linked_worktree(attack: Attack) -> None:
     """It belongs to the repository of the blackboard, whatever its place."""
     project = repository(attack.project)
     tree = attack.outside / "tree"

@@ -85,7 +85,7 @@ def test_link_of_another_user_is_not_followed(shared: Attack) -> None:
 
 
 @two_users
-def test_linked_work_tree_does_not_lead_to_another_users_board(shared: Attack) -> None:
+def test_linked_worktree_does_not_lead_to_another_users_board(shared: Attack) -> None:
     common = shared.project / ".git" / "worktrees" / "x"
     common.mkdir(parents=True)
     (common / "commondir").write_text("../..\n")

@@ -11,7 +11,7 @@ from liza.errors import Refused
 from liza.run.test_reports import attempt_of
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import check_name
-from liza.scopes.slices import texts, work_tree
+from liza.scopes.slices import texts, worktree
 from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
 from liza.text import cut_line, escape_surrogates
@@ -37,7 +37,7 @@ def start_command(call: Call, name: str, test: str, strategy: str, workdir: str 
     rules = in_force(board.paths)
     name, test, strategy = (escape_surrogates(each) for each in (name, test, strategy))
     check_name(SLICES, name)  # before git, whose reference to the base has this name
-    here = work_tree.arrive(board, name, test, workdir)
+    here = worktree.arrive(board, name, test, workdir)
     at = board, name, test, cut_line(strategy, texts.LINE), here.checkpoint, rules, call.at, here.files
     done = record_or_queue(start_test(*at))
     here.leave(done)
@@ -122,7 +122,7 @@ def _one(
     board = call.board
     rules = in_force(board.paths)
     name = escape_surrogates(name)
-    here = work_tree.resume(board, name, files, measure=result in (results.FAILED, results.PASSED))
+    here = worktree.resume(board, name, files, measure=result in (results.FAILED, results.PASSED))
     test = None if test is None else escape_surrogates(test)
     attempt = attempt_of(board, name, test, results.Outcome(result, error), escape_surrogates(strategy), here.files)
     done = record_or_queue(record_attempts(board, name, [attempt], rules, call.at))

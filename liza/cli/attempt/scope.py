@@ -12,7 +12,7 @@ from liza.errors import Refused, Unreadable, WrongUsage
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import mappings_of
-from liza.scopes.slices import scope_files, scope_lock, texts, work_tree
+from liza.scopes.slices import scope_files, scope_lock, texts, worktree
 from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
@@ -49,8 +49,8 @@ def scope_command(call: Call, files: tuple[str, ...], name: str, changed: bool, 
     board = call.board
     name = escape_surrogates(name)
     record = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
-    folder, named = work_tree.named(board, record, files)
-    top, touched = work_tree.changed(board, name, record) if changed else (folder, ())
+    folder, named = worktree.named(board, record, files)
+    top, touched = worktree.changed(board, name, record) if changed else (folder, ())
     ground = scope_files.find_roots(board.paths, record, top)
     known = scope_files.read_scope(ground, name, record, graph)
     found = scope_files.decide_files(ground, known, record, list(dict.fromkeys([*named, *touched])))
@@ -119,7 +119,7 @@ def justify_command(call: Call, name: str, file: str, test: str, reason: str, re
         known = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     except Unreadable:
         known = {}  # the justification waits until it can be read
-    _, (path,) = work_tree.named(board, known, [file])
+    _, (path,) = worktree.named(board, known, [file])
     test, reason, relationship = (
         cut_line(escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
     )

@@ -12,7 +12,7 @@ from liza.cli.group import Call, common, plain, root_of
 from liza.cli.options import moment
 from liza.cli.progress import Waiting
 from liza.run.test_reports import Imported, Run, asked_tests, import_report, refuse_run, unread_reports
-from liza.scopes.slices import work_tree
+from liza.scopes.slices import worktree
 from liza.scopes.slices.fields import OBSERVED
 from liza.scopes.slices.record import SliceResult, read_slice
 from liza.scopes.slices.states import Attempt
@@ -112,7 +112,7 @@ def exec_command(
         why = ["not run, because the slice is stopped"]
         return show.print_result("attempt exec", before, as_json, why, counted={}, observed=None, exit_code=None)
     sys.stdout.flush()
-    here = work_tree.resume(board, name, (), measure=True)  # before the tests write files of their own
+    here = worktree.resume(board, name, (), measure=True)  # before the tests write files of their own
     ran = test_command.run(run, written_to, sys.stderr.buffer if as_json else sys.stdout.buffer)
     with ran.folder:
         report = test_command.report_of(ran, asked.names, asked.counted, asked.every, written_to)
@@ -122,5 +122,5 @@ def exec_command(
     found = import_report(board, name, asked, report, asked_run, in_force(board.paths), moment(now))
     assert found is not None
     code = _print("attempt exec", found, as_json, exit_code=ran.code)
-    work_tree.look_around(board, name)
+    worktree.look_around(board, name)
     return code or int(ran.code != 0)

@@ -8,7 +8,7 @@ from liza.errors import LizaError, Refused, WrongUsage
 from liza.git import rollback
 from liza.git.rollback import Plan
 from liza.rules.evaluate import RuleSet
-from liza.scopes.slices import prior_attempts, states, texts, work_tree
+from liza.scopes.slices import prior_attempts, states, texts, worktree
 from liza.scopes.slices.record import SliceResult, find_slice, reset_slice
 from liza.scopes.slices.rollback import plan_on_board, went_back
 from liza.store.board import Board
@@ -75,7 +75,7 @@ def finish_reset(
     given = escape_surrogates(guidance)[: 4 * texts.ERROR] if guidance else None
     gone_to = went_back(plan, reset.record) if plan is not None and rolled_back is not None else None
     done = reset_slice(board, reset.name, given, by, rolled_back, rules, at, gone_to)
-    work_tree.look_around(board, reset.name)
+    worktree.look_around(board, reset.name)
     run = prior_attempts.last_run(done.record)
     if run is None:
         return done, ""

@@ -7,8 +7,8 @@ from typing import Any
 from liza.git import rollback
 from liza.git.base import RecordedBase
 from liza.git.rollback import Plan
-from liza.git.rollback_target import Target, find_work_tree, is_ancestor, resolve_commit, resolve_target
-from liza.git.worktree import WorkTree
+from liza.git.rollback_target import Target, find_worktree, is_ancestor, resolve_commit, resolve_target
+from liza.git.worktree import Worktree
 from liza.model import MAPPINGS
 from liza.scopes.records import list_of, named_records
 from liza.scopes.slices.fields import named_tests, open_tests
@@ -31,25 +31,25 @@ def plan_rollback(
     `contested` are files that other slices touched too: a commit that changes one is not the slice's own.
     """
     began = recorded_base(record).about
-    tree = find_work_tree(began, name, root)
+    tree = find_worktree(began, name, root)
     base = _oldest_base(tree, record)
     own = frozenset(file for file in own_files(record) if file not in contested)
     return rollback.make_plan(tree, _resolve(tree, base, record, name), base, began, name, now, own)
 
 
-def find_base(record: Mapping[str, Any], name: str, root: str) -> tuple[WorkTree, Target]:
+def find_base(record: Mapping[str, Any], name: str, root: str) -> tuple[Worktree, Target]:
     """The working tree of a slice, and what was in it at its base."""
     own = recorded_base(record)
-    tree = find_work_tree(own.about, name, root)
+    tree = find_worktree(own.about, name, root)
     known = [each for each in (own, *(recorded_base(test) for _, test in named_tests(record))) if each.tag]
     return tree, _resolve(tree, own if own.about or not known else known[0], record, name)
 
 
-def _resolve(tree: WorkTree, base: RecordedBase, record: Mapping[str, Any], name: str) -> Target:
+def _resolve(tree: Worktree, base: RecordedBase, record: Mapping[str, Any], name: str) -> Target:
     return resolve_target(tree, base, name, has_attempts=bool(list_of(record, "attempts")))
 
 
-def _oldest_base(tree: WorkTree, record: Mapping[str, Any]) -> RecordedBase:
+def _oldest_base(tree: Worktree, record: Mapping[str, Any]) -> RecordedBase:
     """The oldest base of the tests that are reset; the slice's, where those are not ancestors of each other."""
     own = recorded_base(record)
     known = sorted(bases_to_reset(record), key=lambda base: (base != own, str(base.about.get("taken") or "")))

@@ -67,7 +67,7 @@ def test_change_before_unmeasured_iteration_is_not_counted_later(repository: Loo
     assert measured(repository) == 0
 
 
-def test_other_work_trees_have_no_baseline(repository: Loops) -> None:
+def test_other_worktrees_have_no_baseline(repository: Loops) -> None:
     (repository.root / "two").mkdir()
     git(repository.root / "two", "init")
     (repository.root / "two" / "x").write_text("there from the start\n")
@@ -75,7 +75,7 @@ def test_other_work_trees_have_no_baseline(repository: Loops) -> None:
     assert "files_changed" not in repository.at()["iterations"][-1]
 
 
-def test_missing_work_tree_is_refused(repository: Loops) -> None:
+def test_missing_worktree_is_refused(repository: Loops) -> None:
     ran = repository.record("--workdir", "nowhere")
     assert (ran.code, "--workdir nowhere: not a folder" in ran.err) == (1, True)
     assert repository.at()["loop_count"] == 1
@@ -95,7 +95,7 @@ def test_without_git_changes_are_unknown(loops: Loops) -> None:
     assert all("files_changed" not in each for each in loops.at()["iterations"])
 
 
-def test_several_work_trees_are_measured_together(loops: Loops) -> None:
+def test_several_worktrees_are_measured_together(loops: Loops) -> None:
     for name in ("one", "two"):
         (loops.root / name).mkdir()
         git(loops.root / name, "init")

@@ -254,12 +254,12 @@ def repository(folder: Path) -> Path:
     return folder
 
 
-def test_task_is_the_branch_of_the_work_tree(repository: Path) -> None:
+def test_task_is_the_branch_of_the_worktree(repository: Path) -> None:
     assert task_in(repository, repository / "packages/shop") == "main"
 
 
 @pytest.mark.parametrize("relative", [False, True])
-def test_linked_work_tree_has_its_own_branch_and_the_same_blackboard(repository: Path, relative: bool) -> None:
+def test_linked_worktree_has_its_own_branch_and_the_same_blackboard(repository: Path, relative: bool) -> None:
     linked = repository.parent / "two"
     git(repository, "worktree", "add", "-q", "-b", "fix/orders", str(linked))
     if relative:

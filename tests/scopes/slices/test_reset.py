@@ -206,7 +206,7 @@ def test_without_git_there_is_no_rollback(slices: Slices) -> None:
     assert slices.counts() == ({"t": 0}, 0, 0)
 
 
-def test_rollback_uses_the_work_tree_of_the_start(team: Slices, tmp_path: Path) -> None:
+def test_rollback_uses_the_worktree_of_the_start(team: Slices, tmp_path: Path) -> None:
     git(team.root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
     team.env["LIZA_ROOT"] = str(team.root)
     ran = team.attempt("start", "--slice", "S-2", "--test", "t", cwd=tmp_path / "side")

@@ -218,7 +218,7 @@ class Json(Plain):
             "began",
             loop=job.loop,
             session=session.name,
-            checks_claims=job.has_evidence,
+            believes_claims=job.has_evidence,
             takes_model=takes_model(job.command, job.cwd),
         )
 

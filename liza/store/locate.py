@@ -163,8 +163,8 @@ def main_worktree(folder: str) -> str | None:
     return top if name == ".git" else None
 
 
-def current_branch(folder: str) -> str | None:
-    """The branch of the working tree that a folder is in; None for a detached HEAD, or without git."""
+def work_tree(folder: str) -> tuple[str, str] | None:
+    """The top of the git working tree that a folder is in, and git's own folder for it; None without git."""
     if not os.path.isabs(folder):
         return None
     while not os.path.lexists(git := os.path.join(folder, ".git")):
@@ -173,7 +173,13 @@ def current_branch(folder: str) -> str | None:
         folder = os.path.dirname(folder)
     if not os.path.isdir(git):  # of a linked worktree, or a submodule
         git = os.path.join(folder, (_line(git) or "").removeprefix("gitdir: "))
-    head, start = _line(os.path.join(git, "HEAD")) or "", "ref: refs/heads/"
+    return folder, git
+
+
+def current_branch(folder: str) -> str | None:
+    """The branch of the working tree that a folder is in; None for a detached HEAD, or without git."""
+    found = work_tree(folder)
+    head, start = (_line(os.path.join(found[1], "HEAD")) or "") if found else "", "ref: refs/heads/"
     return head.removeprefix(start) if head.startswith(start) else None
 
 

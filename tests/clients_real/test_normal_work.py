@@ -31,6 +31,13 @@ def test_red_tests_between_edits(lab: Lab, client: str) -> None:
     assert lab.ran("a") == ROUNDS
 
 
+def test_red_tests_between_edits_by_shell_commands(lab: Lab, client: str) -> None:
+    lab.set_up(client)
+    (lab.project / "shop.py").write_text("total = 0\n")
+    rounds = [(Shell(f"sed -i 's/total = .*/total = {number}/' shop.py"), failing()) for number in range(1, ROUNDS + 1)]
+    is_left_alone(lab, client, [turn for each in rounds for turn in each])
+
+
 def test_file_read_again_after_each_edit(lab: Lab, client: str) -> None:
     lab.set_up(client)
     file = str(lab.project / "shop.py")

@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from liza.clients import find_client
-from liza.clients.event import Event, InvalidEvent, Kind, parse_payload, split_header
+from liza.clients.event import FAILURES, Call, Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.clients.secrets import mask
 from liza.clients.truncated import HEAD, TAIL, read_cut
 from liza.model import Problem, format_time
+from liza.scopes.sessions.shell_edits import changed_files
 from liza.scopes.sessions.step import steps_of, usage_line
 from liza.scopes.sessions.step_window import StepWindow
-from liza.scopes.sessions.tools import SHIPPED, Tools
+from liza.scopes.sessions.tools import SHIPPED, Tools, command_of
 from liza.store import spool, steps
 from liza.store.locate import current_branch
 from liza.store.paths import Paths
@@ -85,8 +86,19 @@ def _lines_of(paths: Paths, spooled: Spooled, tools: Tools) -> Iterator[dict[str
     time = format_time(datetime.fromtimestamp(spooled.ns / 1e9, UTC))
     about = {"name": _name(agent), "task": _name(task) or _name(os.fsencode(current_branch(event.cwd or "") or ""))}
     more = {"bytes": spooled.size} if spooled.size > spool.LARGEST else {}
-    for line in (*steps_of(event, time, tools), *_note_of(event, time), *_usage_of(event, time)):
+    calls = zip(steps_of(event, time, tools), event.calls, strict=False)  # of most events there is no step
+    made = [_with_edits(step, call, event, spooled.ns) for step, call in calls]
+    for line in (*made, *_note_of(event, time), *_usage_of(event, time)):
         yield {**line, **{key: value for key, value in about.items() if value}, **more}
+
+
+def _with_edits(step: dict[str, Any], call: Call, event: Event, ns: int) -> dict[str, Any]:
+    """The step as an edit if it is a shell command that went well and has changed files."""
+    command = command_of(call.input)
+    is_other = not command or "waits" in step or step["outcome"] in FAILURES
+    if is_other or not changed_files(command, event.cwd or "", ns, call.seconds):
+        return step
+    return {**step, "edits": True}
 
 
 def _read(paths: Paths, spooled: Spooled) -> tuple[bytes, bytes, Any]:

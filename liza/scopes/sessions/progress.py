@@ -54,7 +54,7 @@ class Progress:
         was_edited = before < self._edited
         self._enter_current(call, outcome, step.get("edits") is True)
         is_stale = repeats and not was_edited and not waits
-        if not waits and not silent:
+        if not waits and (not silent or step.get("edits") is True):  # edits by shell commands are silent
             self._account(step, is_stale, is_new=not repeats and failure is None and not self._is_dull(step))
         rounds, cycle = (0, None) if waits else self._cycle.add(exchange, call_text(step))
         self.records.append(

@@ -55,7 +55,7 @@ WAITS = frozenset(
 _PAUSE = re.compile(
     r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep\s+[\d.$]|wait\b|watch\s|tail\s(?:[^;|&\n]{0,200}\s)?(?:-[fF]\b|--follow))|\s--watch\b"
 )
-_LONGEST = 10_000  # characters of a command that are searched
+_LONGEST = 10_000  # characters of a command that are looked at
 
 
 class Tools(NamedTuple):
@@ -74,11 +74,15 @@ class Tools(NamedTuple):
         """Whether a call only waits for something that runs elsewhere."""
         if tool in self.waits:
             return True
-        command = given.get("command") or given.get("cmd") if isinstance(given, Mapping) else None
-        text = command if isinstance(command, str) else ""
-        if isinstance(command, list):
-            text = "\n".join(str(word) for word in command)
-        return bool(_PAUSE.search(text[:_LONGEST]))
+        return bool(_PAUSE.search(command_of(given)))
+
+
+def command_of(given: Any) -> str:
+    """The beginning of the shell command of a call; empty for a call of another kind."""
+    command = given.get("command") or given.get("cmd") if isinstance(given, Mapping) else None
+    if isinstance(command, list):
+        command = "\n".join(str(word) for word in command)
+    return command[:_LONGEST] if isinstance(command, str) else ""
 
 
 SHIPPED = Tools()

@@ -154,6 +154,47 @@ def test_edits_between_failures_are_normal_work(folder: Path) -> None:
     assert not (folder / ".liza" / "stopped").exists()
 
 
+EDITS_BY_SHELL = ["sed -i 's/{n}/x/' shop.py", "git apply change-{n}.patch", "cat > new.py <<'END'\ntotal = {n}\nEND"]
+
+
+@pytest.mark.parametrize("command", EDITS_BY_SHELL)
+@pytest.mark.parametrize("seconds", [30, None])
+def test_edits_by_shell_commands_between_failures_are_normal_work(
+    folder: Path, command: str, seconds: int | None
+) -> None:
+    """The times of files show them: of those that git tracks, and of those that the command names."""
+    for words in (["init", "-q"], ["add", "shop.py"]):
+        (folder / "shop.py").write_text("total = 0\n")
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    for number in range(10):
+        os.utime(folder / "shop.py", (1e9, 1e9))
+        check = {**failing(f"t{number}"), "cwd": str(folder)}
+        run(folder, "after", check)
+        look(folder)
+        (folder / ("new.py" if "new.py" in command else "shop.py")).write_text(f"total = {number}\n")
+        made: dict[str, Any] = {
+            "tool_name": "Bash",
+            "tool_input": {"command": command.format(n=number)},
+            "tool_response": "",
+        }
+        made |= {} if seconds is None else {"duration_ms": seconds * 1000}
+        edit = {**event("PostToolUse", **made, tool_use_id=f"e{number}"), "cwd": str(folder)}
+        run(folder, "after", edit)
+        look(folder)
+    assert sessions(folder)[SESSION]["steps"] == 20
+    assert sessions(folder)[SESSION]["session_status"] == "ACTIVE"
+    assert '"warned"' not in (folder / ".liza/steps" / f"{SESSION}.jsonl").read_text()
+
+
+def test_command_that_changes_nothing_is_no_edit(folder: Path) -> None:
+    (folder / "shop.py").write_text("total = 0\n")
+    os.utime(folder / "shop.py", (1e9, 1e9))
+    made: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "cat shop.py"}, "tool_response": "total = 0"}
+    run(folder, "after", {**event("PostToolUse", **made, tool_use_id="t1"), "cwd": str(folder)})
+    look(folder)
+    assert '"edits"' not in (folder / ".liza/steps" / f"{SESSION}.jsonl").read_text()
+
+
 def test_same_error_in_three_sessions_halts_everyone(folder: Path) -> None:
     for number in range(3):
         fail(folder, 2, session=f"{number}{SESSION[1:]}")

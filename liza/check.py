@@ -3,8 +3,8 @@
 `liza analyze` and `import liza` call `analyze`; commands that only look call `check` as a dry run; the daemon keeps a
 `Pipeline`, gives it what it has read, and remembers what it has reported.
 
-The shipped rules come first and are put into effect before anything that may cost time or fail: own rules, the schema,
-the inbox, and the narrower scopes, whose trips no halt of everyone waits for.
+The shipped rules come first and are put into effect before anything that may cost time or fail: custom rules, the
+schema, the inbox, and the narrower scopes, whose trips no halt of everyone waits for.
 """
 
 import os
@@ -37,7 +37,7 @@ class Evaluated(NamedTuple):
 
     document: Document
     result: Check
-    shipped: Check | None = None  # the trip by the shipped rules that own rules did not delay
+    shipped: Check | None = None  # the trip by the shipped rules that custom rules did not delay
 
 
 class Pipeline:
@@ -60,7 +60,7 @@ class Pipeline:
         """The verdict on a document. Only what the shipped rules match is in effect already, where there are others."""
         shipped = self._trip_shipped(document, now)
         if shipped is not None:
-            document = self.board.read(document)  # own rules add to that trip
+            document = self.board.read(document)  # custom rules add to that trip
         if self.rules.budget is not None:
             self.rules.budget.overruns.clear()
         return Evaluated(document, evaluate_board(self.board, document, self.rules, now, self._memo), shipped)
@@ -92,9 +92,9 @@ class Pipeline:
         return result
 
     def _trip_shipped(self, document: Document, now: datetime) -> Check | None:
-        """Put into effect what the shipped rules match before own ones are evaluated; None if that is nothing."""
+        """Put into effect what the shipped rules match before custom ones are evaluated; None if that is nothing."""
         is_open = sections.open_trigger(document.data.get("circuit_breaker")) is not None
-        if not self._acts or not self.rules.own or is_open:
+        if not self._acts or not self.rules.custom or is_open:
             return None
         result = evaluate_board(self.board, document, self._shipped, now, self._shipped_memo)
         if not result.verdict.matches:
@@ -170,8 +170,8 @@ def analyze(
     """One check, with all that a person who asked for it should know; `on_degraded: halt` is put into effect.
 
     `broken` is why `rules` are the shipped ones. With an open breaker it is in the result; without one it is raised,
-    because the shipped rules finding nothing is not an OK. `own` is the file of the own rules, if not the blackboard's.
-    `find_problems` as in `check`.
+    because the shipped rules finding nothing is not an OK. `own` is the file of the custom rules, if not the
+    blackboard's. `find_problems` as in `check`.
     """
     try:
         result = check(board, rules, now, dry_run=dry_run, record_check=broken is None, find_problems=find_problems)

@@ -228,9 +228,9 @@ class Checker:
     def _report_overruns(self, rules: RuleSet, now: datetime) -> None:
         error = overrun(rules, self.paths.rules)
         if error is None:
-            self._notifier.works("own rules")
+            self._notifier.works("custom rules")
         else:
-            self._notifier.failed("own rules", error, now)
+            self._notifier.failed("custom rules", error, now)
 
     def _update_scopes(self, rules: RuleSet, document: Document, now: datetime) -> None:
         """The narrower scopes come after the sprint's: a halt of everyone waits for none of them."""

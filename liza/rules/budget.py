@@ -1,15 +1,15 @@
-"""Time limits of evaluation: agents write the texts and lists that rules read, and own rules may be costly.
+"""Time limits of evaluation: agents write the texts and lists that rules read, and custom rules may be costly.
 
-The shipped rules are cheap for any blackboard within the limits. Own rules share one time limit; a rule that exceeds it
-is left out of this evaluation, which is then DEGRADED and names the rule. The clock is the caller's.
+The shipped rules are cheap for any blackboard within the limits. Custom rules share one time limit; a rule that exceeds
+it is left out of this evaluation, which is then DEGRADED and names the rule. The clock is the caller's.
 """
 
 from collections.abc import Callable
 
 from liza.errors import Unreadable
 
-DEFAULT_SECONDS = 1.0  # for the own rules of a blackboard, together
-_PAUSE = 0.5  # seconds without own rules, after which the time starts over
+DEFAULT_SECONDS = 1.0  # for the custom rules of a blackboard, together
+_PAUSE = 0.5  # seconds without custom rules, after which the time starts over
 
 
 class TooCostly(Unreadable):
@@ -17,7 +17,7 @@ class TooCostly(Unreadable):
 
 
 class Budget:
-    """The time left for own rules, and the rules that could not be evaluated, each with the reason."""
+    """The time left for custom rules, and the rules that could not be evaluated, each with the reason."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
         self.seconds = seconds
@@ -26,7 +26,7 @@ class Budget:
         self._began = self._last = float("-inf")
 
     def begin(self) -> None:
-        """An own rule is about to be evaluated.
+        """A custom rule is about to be evaluated.
 
         Checks in quick succession share the time: there may be one for each of thousands of loops.
         """
@@ -39,10 +39,10 @@ class Budget:
         self._last = self._clock()
 
     def spend(self) -> None:
-        """Called repeatedly while an own rule is evaluated; raises `TooCostly` when the time is used up."""
+        """Called repeatedly while a custom rule is evaluated; raises `TooCostly` when the time is used up."""
         now = self._last = self._clock()
         if now - self._began > self.seconds:
-            raise TooCostly(f"your own rules together took longer than {self.seconds:g} s")
+            raise TooCostly(f"custom rules together took longer than {self.seconds:g} s")
 
 
 def unlimited() -> None:

@@ -51,8 +51,8 @@ class RuleSet(NamedTuple):
     notify: Mapping[str, Any] = {}  # the notification targets
     scoped: Mapping[str, tuple[Compiled, ...]] = {}  # by protocol: the rules that stop one record of a scope
     blocks: Mapping[str, Mapping[str, Any]] = {}  # the protocol settings in rules.yaml, by key
-    own: frozenset[str] = frozenset()  # names of rules whose condition is not shipped
-    budget: Budget | None = None  # the time limit of own rules; None: no limit
+    custom: frozenset[str] = frozenset()  # names of rules whose condition is not shipped
+    budget: Budget | None = None  # the time limit of custom rules; None: no limit
 
     @property
     def all(self) -> tuple[Compiled, ...]:
@@ -65,18 +65,18 @@ class RuleSet(NamedTuple):
 
     def of_scope(self, chosen: Sequence[Compiled]) -> "RuleSet":
         """A rule set of these rules only, to evaluate one session, claim, slice or loop."""
-        return RuleSet(tuple(chosen), window="all", exact=self.exact, own=self.own, budget=self.budget)
+        return RuleSet(tuple(chosen), window="all", exact=self.exact, custom=self.custom, budget=self.budget)
 
     def spend_for(self, name: str) -> Callable[[], None]:
         """The function to call while a rule is evaluated; it raises once the rule has taken too long."""
-        if self.budget is None or name not in self.own:
+        if self.budget is None or name not in self.custom:
             return unlimited
         self.budget.begin()
         return self.budget.spend
 
     def shipped(self) -> "RuleSet":
-        """The same without own rules, so that the shipped ones take effect before own rules are evaluated."""
-        return self._replace(rules=tuple(each for each in self.rules if each.rule.name not in self.own))
+        """The same without custom rules, so that the shipped ones take effect before those are evaluated."""
+        return self._replace(rules=tuple(each for each in self.rules if each.rule.name not in self.custom))
 
     @property
     def streams(self) -> frozenset[str]:
@@ -101,7 +101,8 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
     windows: dict[str, Window] = dict(previous.windows) if previous is not None else {}
     unusable: dict[tuple[str, int | str], str] = {}
     acknowledged: set[int | str] = set()
-    for compiled in sorted(rules.rules, key=lambda each: each.rule.name in rules.own):  # own rules may run out of time
+    # Custom rules come last: they may run out of time.
+    for compiled in sorted(rules.rules, key=lambda each: each.rule.name in rules.custom):
         text = compiled.rule.window or rules.window
         if text not in windows:
             windows[text] = Window(text, snapshot, now, streams, rules.exact)
@@ -115,7 +116,7 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
             continue  # the budget has it among its overruns
         findings.add(compiled, result)
         findings.check_before_window(compiled, window, rules.spend_for(compiled.rule.name))
-        if rules.budget is not None and compiled.rule.name in rules.own:
+        if rules.budget is not None and compiled.rule.name in rules.custom:
             rules.budget.end()
         unusable |= {**window.context.unusable, **result.unusable}
         acknowledged |= result.acknowledged
@@ -154,7 +155,7 @@ def _within_budget(
         budget.overruns[name] = str(error)
         return None
     finally:
-        if budget is not None and name in rules.own:
+        if budget is not None and name in rules.custom:
             budget.end()
     if overruns and budget is not None:
         budget.overruns[name] = overruns[0]

@@ -88,7 +88,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         mine.data.get("notify") or {} if mine else {},
         {home: tuple(rules) for home, rules in scoped.items()},
         settings_of_protocols,
-        frozenset(name for name, entry in everything.items() if _is_own(entry, shipped.get(name))),
+        frozenset(name for name, entry in everything.items() if _is_custom(entry, shipped.get(name))),
     )
 
 
@@ -107,7 +107,7 @@ def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
     for index, given in mine.rules:
         if given["name"] in fixed:
             message = f"the rule {given['name']} cannot be changed or disabled: it is part of its protocol"
-            hint = "remove it from this file; your own rule, under another name, may stop earlier"
+            hint = "remove it from this file; a custom rule, under another name, may stop earlier"
             mine.wrong(("rules", index, "name"), message, hint)
 
 
@@ -149,7 +149,7 @@ def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]")
                 yield f"{name}: ${param} is {number_text(value)}, shipped is {before.params.get(param, 'nothing')}"
 
 
-def _is_own(entry: "_Entry", before: "_Entry | None") -> bool:
+def _is_custom(entry: "_Entry", before: "_Entry | None") -> bool:
     """Whether a condition, or how long a window it looks at, is not what is shipped."""
     return before is None or any(entry.fields.get(key) != before.fields.get(key) for key in ("condition", "window"))
 

@@ -68,8 +68,8 @@ SIGNALS = (
     "test_only_loops", "progress_stagnation",
 )  # fmt: skip
 MODELS = ("haiku", "sonnet", "opus")
-# What a file of the blackboard may come to, and the seconds that own rules may take. Only the last can be set below its
-# default: `store.read_limits` looks here only once a default is passed.
+# What a file of the blackboard may come to, and the seconds that custom rules may take. Only the last can be set below
+# its default: `store.read_limits` looks here only once a default is passed.
 FILE_LIMITS = {
     "file_bytes": Limit(10_000_000, 10_000_000, 10**12),
     "alias_bytes": Limit(10_000_000, 10_000_000, 10**12),

@@ -59,7 +59,7 @@ def find_rule(rules: RuleSet, name: str, known: Sequence[Compiled]) -> Compiled:
 
 def without_steps(rules: RuleSet) -> RuleSet:
     """Without the shipped rules about everyone's steps: no session was ever seen on this blackboard."""
-    kept = [each for each in rules.rules if each.rule.name in rules.own or "steps" not in each.condition.streams]
+    kept = [each for each in rules.rules if each.rule.name in rules.custom or "steps" not in each.condition.streams]
     return rules._replace(rules=tuple(kept))
 
 
@@ -80,9 +80,9 @@ def rules_in_force(own: str) -> tuple[RuleSet, Unreadable | None]:
 
 
 def with_budget(rules: RuleSet) -> RuleSet:
-    """The rules with a limit to the time that own ones take; without it, as for a replay, they take what they take."""
+    """The rules with a time limit for custom ones; a replay has none."""
     block = rules.blocks.get("limits") or {}
-    # Agents can write the file, and while own rules are evaluated the daemon sees no new record.
+    # Agents can write the file, and while custom rules are evaluated the daemon sees no new record.
     wanted = min(block.get("own_rules_seconds", DEFAULT_SECONDS), _MOST_SECONDS)
     try:
         seconds = float(os.environ.get("LIZA_LIMIT_OWN_RULES_SECONDS") or wanted)
@@ -94,7 +94,7 @@ def with_budget(rules: RuleSet) -> RuleSet:
 def overrun(rules: RuleSet, own: str) -> Unreadable | None:
     """Why not all rules could be evaluated, for the caller to report as DEGRADED; None if they were."""
     overruns = rules.budget.overruns if rules.budget is not None else {}
-    hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time for your own rules is"
+    hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time for custom rules is"
     hint = f"{hint} limits.own_rules_seconds in {own}"
     problems = [
         Problem(f"rule {name} was not evaluated fully: {why}", own, None, None, hint) for name, why in overruns.items()

@@ -30,7 +30,7 @@ def state(*anomalies: str, more: str = "") -> str:
     return f"version: 1\n{sprint}{more}anomalies:{'' if anomalies else ' []'}\n{''.join(anomalies)}"
 
 
-def own_rules(folder: Path, text: str) -> Path:
+def custom_rules(folder: Path, text: str) -> Path:
     file = folder / ".liza" / "rules.yaml"
     file.write_text(text)
     return file
@@ -77,7 +77,7 @@ rules:
 
 def test_list_shows_changes_of_own_file(tmp_path: Path) -> None:
     new_board(tmp_path)
-    own_rules(tmp_path, CHANGED)
+    custom_rules(tmp_path, CHANGED)
     result = liza(tmp_path, "rules", "list")
     assert result.code == 0
     lines = result.out.splitlines()
@@ -93,7 +93,7 @@ def test_list_shows_changes_of_own_file(tmp_path: Path) -> None:
 
 def test_json_of_the_list(tmp_path: Path) -> None:
     new_board(tmp_path)
-    own_rules(tmp_path, CHANGED)
+    custom_rules(tmp_path, CHANGED)
     answer = envelope(liza(tmp_path, "rules", "list", "--json"), "rules list", "ok")
     listed = {each["name"]: each for each in answer["rules"]}
     assert len(listed) == len(answer["rules"])
@@ -122,7 +122,7 @@ def test_missing_board_hint_is_init(tmp_path: Path, words: tuple[str, ...]) -> N
 @pytest.mark.parametrize("words", [("list",), ("explain", "retry_cluster")], ids=lambda words: words[0])
 def test_invalid_rules_file_shows_only_errors(tmp_path: Path, words: tuple[str, ...]) -> None:
     new_board(tmp_path)
-    own_rules(tmp_path, "windw: all\nmatching: exat\n")
+    custom_rules(tmp_path, "windw: all\nmatching: exat\n")
     result = liza(tmp_path, "rules", *words)
     assert (result.code, result.out) == (4, "")
     assert [line for line in result.err.splitlines() if "hint" in line] == [
@@ -136,7 +136,7 @@ def test_invalid_rules_file_shows_only_errors(tmp_path: Path, words: tuple[str, 
 @pytest.mark.parametrize("style", ["|", ">"])
 def test_multiline_condition_is_shown_on_one_line(tmp_path: Path, style: str) -> None:
     new_board(tmp_path)
-    own_rules(tmp_path, rule(f"{style}\n    count(type=retry_loop)\n    >= 3"))
+    custom_rules(tmp_path, rule(f"{style}\n    count(type=retry_loop)\n    >= 3"))
     for words in (("list",), ("explain", "own")):
         out = liza(tmp_path, "rules", *words).out
         assert "  count(type=retry_loop) >= 3\n" in out
@@ -199,7 +199,7 @@ def test_json_of_a_bad_file(tmp_path: Path) -> None:
 
 def test_own_file_is_checked_unless_another_is_named(tmp_path: Path) -> None:
     new_board(tmp_path)
-    own_rules(tmp_path, BAD)
+    custom_rules(tmp_path, BAD)
     result = liza(tmp_path, "rules", "check")
     assert result.code == 1
     assert result.out.startswith(".liza/rules.yaml:1:1: error: ")
@@ -225,7 +225,7 @@ def test_file_without_rules_is_ok(tmp_path: Path) -> None:
         assert (result.code, result.out) == (0, "rules.yaml: ok, 7 active rules\n"), text
 
 
-def test_board_without_own_rules_has_shipped_ones(tmp_path: Path) -> None:
+def test_board_without_custom_rules_has_shipped_ones(tmp_path: Path) -> None:
     new_board(tmp_path)
     result = liza(tmp_path, "rules", "check")
     assert result.code == 0
@@ -291,7 +291,7 @@ ODD_RULES = {
 @pytest.mark.parametrize("text", ODD_RULES.values(), ids=ODD_RULES.keys())
 def test_any_odd_rules_file_is_handled(tmp_path: Path, text: str) -> None:
     new_board(tmp_path)
-    own_rules(tmp_path, text)
+    custom_rules(tmp_path, text)
     for words in (("check",), ("list",), ("explain", "own")):
         result = on_a_terminal(tmp_path, "rules", *words)
         assert result.code in (0, 1, 4), result.out[:1000]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.run import liza, new_board, on_a_terminal
-from tests.cli.test_rules import FLOOD, GATEWAY, HUGE, NOW, QUOTED, anomaly, envelope, own_rules, rule, state
+from tests.cli.test_rules import FLOOD, GATEWAY, HUGE, NOW, QUOTED, anomaly, custom_rules, envelope, rule, state
 from tests.cli.test_untrusted_text import NASTY, harmless
 
 # --- explain ----------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def test_explain_shows_silences(tmp_path: Path) -> None:
 
 def test_acknowledged_evidence_is_not_shown_as_match(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9")))
-    own_rules(tmp_path, "rules:\n- {name: retry_cluster, rearm: any_new}\n")
+    custom_rules(tmp_path, "rules:\n- {name: retry_cluster, rearm: any_new}\n")
     assert liza(tmp_path, "analyze", *NOW).code == 3
     assert liza(tmp_path, "resolve", "-m", "ADR-3", "--by", "ann").code == 0
     assert liza(tmp_path, "analyze", *NOW).code == 0
@@ -108,7 +108,7 @@ def test_acknowledged_evidence_is_not_shown_as_match(tmp_path: Path) -> None:
 
 def test_group_lacking_distinct_values_is_shown(tmp_path: Path) -> None:
     new_board(tmp_path, state(*[anomaly("timeout", f"14:0{n}") for n in range(3)]))
-    own_rules(tmp_path, rule('"count(type=retry_loop, similar(error_pattern), distinct(task) >= 3) >= 3"'))
+    custom_rules(tmp_path, rule('"count(type=retry_loop, similar(error_pattern), distinct(task) >= 3) >= 3"'))
     out = liza(tmp_path, "rules", "explain", "own", *NOW).out
     assert "nothing counts" not in out
     assert "task" in out.partition("\n\n")[2]
@@ -136,7 +136,7 @@ def test_rule_from_file_is_explained_on_the_board(tmp_path: Path) -> None:
 
 def test_inactive_rule_is_refused_with_suggestion(tmp_path: Path) -> None:
     new_board(tmp_path)
-    own_rules(tmp_path, "rules:\n- {name: spec_gap_cluster, enabled: false}\n")
+    custom_rules(tmp_path, "rules:\n- {name: spec_gap_cluster, enabled: false}\n")
     result = liza(tmp_path, "rules", "explain", "retry_clustr")
     assert (result.code, result.hint()) == (1, "did you mean retry_cluster?")
     result = liza(tmp_path, "rules", "explain", "nothing_like_it")
@@ -207,7 +207,7 @@ def test_exact_requires_equal_texts(tmp_path: Path) -> None:
     pair = ("timeout after 30 s", "timeout after 5 s")
     assert not compared(tmp_path, "retry_cluster", *pair, "--exact")["together"]
     assert compared(tmp_path, "retry_cluster", pair[0], pair[0], "--exact")["together"]
-    own_rules(tmp_path, "matching: exact\n")
+    custom_rules(tmp_path, "matching: exact\n")
     assert not compared(tmp_path, "retry_cluster", *pair)["together"]
 
 
@@ -274,7 +274,7 @@ rules:
 def test_any_odd_record_is_explained(tmp_path: Path, field: str, value: str) -> None:
     records = [anomaly(value if field == "error_pattern" else "x y z", task=value if field == "task" else "t")] * 2
     new_board(tmp_path, state(*records))
-    own_rules(tmp_path, OWN)
+    custom_rules(tmp_path, OWN)
     for name in ("retry_cluster", "by_task", "tasks", "number", "exactly"):
         result = on_a_terminal(tmp_path, "rules", "explain", name, "--missed", *NOW)
         assert result.code == 0, result.out[:1000]

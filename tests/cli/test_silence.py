@@ -211,7 +211,7 @@ def test_disabled_rule_cannot_be_silenced(tmp_path: Path) -> None:
     assert file.read_text() == STATE
 
 
-def test_own_rule_can_be_silenced(tmp_path: Path) -> None:
+def test_custom_rule_can_be_silenced(tmp_path: Path) -> None:
     board(tmp_path)
     own = "{name: ours, severity: SPEC_FLAW, condition: 'count(type=external_blocker) >= 1'}"
     (tmp_path / ".liza" / "rules.yaml").write_text(f"rules:\n- {own}\n- {{name: {RULE}, enabled: false}}\n")

@@ -132,7 +132,7 @@ def test_on_degraded_halt_lasts_as_long_as_the_board_is_unreadable(tmp_path: Pat
         assert not board.checkpoint.exists()
 
 
-def test_daemon_halts_by_shipped_rules_before_own_ones_run(tmp_path: Path) -> None:
+def test_daemon_halts_by_shipped_rules_before_custom_ones_run(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team")
     limited = "limits: {own_rules_seconds: 0}\n"
     own = "rules: [{name: own, condition: 'count(what =~ \"x\") >= 9', severity: SPEC_FLAW}]\n"

@@ -220,7 +220,7 @@ def test_values_equal_to_shipped_are_not_a_change(own: Own) -> None:
     assert own(text).changes == ()
 
 
-def test_own_rule_loosens_nothing(own: Own) -> None:
+def test_custom_rule_loosens_nothing(own: Own) -> None:
     assert own("rules: [{name: own, condition: count() >= 9, severity: SPEC_FLAW}]\n").changes == ()
 
 

@@ -110,14 +110,14 @@ def test_on_degraded_halt_gives_way_to_trips_and_persons_halts(attack: Attack) -
     attack.effect = "halted"
 
 
-def own_rule(attack: Attack, condition: str, **limits: float) -> None:
+def custom_rule(attack: Attack, condition: str, **limits: float) -> None:
     rule = f"rules: [{{name: own, condition: '{condition}', severity: SPEC_FLAW}}]\n"
     (attack.board / "rules.yaml").write_text(f"limits: {json.dumps(limits)}\n{rule}" if limits else rule)
 
 
 def test_catastrophic_pattern(attack: Attack) -> None:
     attack.write(HEAD + f"- {{type: x, details: {{what: {'a' * 5000}!}}}}\n" * 50)
-    own_rule(attack, 'count(what =~ "(a+)+$") >= 1')
+    custom_rule(attack, 'count(what =~ "(a+)+$") >= 1')
     assert (attack.liza("analyze").code, attack.halted, attack.seconds < SECONDS) == (3, True, True)
     attack.effect = "halted"
 
@@ -125,7 +125,7 @@ def test_catastrophic_pattern(attack: Attack) -> None:
 def test_combinations_of_three_lists(attack: Attack) -> None:
     lists = ", ".join(f"{name}: [{', '.join(f'{name}{n}' for n in range(200))}]" for name in "abc")
     record = f"- {{type: x, details: {{{lists}}}}}\n"
-    own_rule(attack, "count(per(a, b, c)) >= 9")
+    custom_rule(attack, "count(per(a, b, c)) >= 9")
     attack.write("version: 1\nanomalies:\n" + record)
     ran = attack.liza("analyze")
     assert (ran.code, "own" in ran.err, attack.megabytes < MEGABYTES) == (4, True, True)
@@ -134,8 +134,8 @@ def test_combinations_of_three_lists(attack: Attack) -> None:
     attack.effect = "DEGRADED names the rule; halted by shipped rules"
 
 
-def test_slow_own_rules_are_named_and_the_shipped_ones_halt(attack: Attack) -> None:
-    own_rule(attack, 'count(type =~ "x") >= 9', own_rules_seconds=0)
+def test_slow_custom_rules_are_named_and_the_shipped_ones_halt(attack: Attack) -> None:
+    custom_rule(attack, 'count(type =~ "x") >= 9', own_rules_seconds=0)
     attack.write("version: 1\nanomalies:\n- {type: x, details: {what: a}}\n" + "- {type: x}\n" * 200)
     problems = json.loads(attack.liza("analyze", "--json").out)["problems"]
     assert "rule own " in problems[0]["message"]

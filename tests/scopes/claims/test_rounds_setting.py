@@ -63,7 +63,7 @@ def test_disabled_or_observing_rule_warns_and_freezes_nothing(lab: Claims) -> No
     assert lab.codes("A") == [3]
 
 
-def test_own_rule_can_freeze_a_claim(lab: Claims) -> None:
+def test_custom_rule_can_freeze_a_claim(lab: Claims) -> None:
     rule = "{name: endless, condition: 'count(rounds, per(claim)) >= 4', action: FREEZE, description: no end in sight}"
     lab.write_rules(f"rules: [{rule}]\n")
     lab.add()

@@ -60,7 +60,7 @@ def test_only_packs_can_fix_rules(slices: Slices) -> None:
     assert (ran.code, "the key 'fixed' is only allowed in packs" in ran.out) == (1, True)
 
 
-def test_own_rule_may_stop_a_slice_earlier(slices: Slices) -> None:
+def test_custom_rule_may_stop_a_slice_earlier(slices: Slices) -> None:
     condition = "count(attempts, per(slice), result=infra) >= 2"
     slices.rules.write_text(f"rules:\n  - name: no_more_infra\n    condition: {condition}\n    action: STOP\n")
     assert slices.does("infra a", "fail a", "infra a") == [0, 0, 3]

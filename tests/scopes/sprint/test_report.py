@@ -164,7 +164,7 @@ def test_number_rule_is_not_reported_as_manual(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("severity", ["VISION_FLAW", "TECH_STACK_FLAW"])
-def test_own_rule_may_use_any_severity(tmp_path: Path, severity: str) -> None:
+def test_custom_rule_may_use_any_severity(tmp_path: Path, severity: str) -> None:
     board = board_with(tmp_path, *[record("system_ambiguity", protocol_section="4", question="why?")] * 2)
     board.rules.write_text(
         f"rules:\n- name: own\n  severity: {severity}\n"

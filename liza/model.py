@@ -302,6 +302,16 @@ def parse_duration(text: str) -> float | None:
     return float(number) * _SECONDS[unit] if unit in _SECONDS and is_number else None
 
 
+def span_text(length: timedelta) -> str:
+    """A length of time as people say it: 45 s, 12 min, 3 h 20 min, 2 d 4 h."""
+    seconds = max(int(length.total_seconds()), 0)
+    for size, unit, small, sub in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
+        if seconds >= size:
+            rest = seconds % size // small
+            return f"{seconds // size} {unit}" + (f" {rest} {sub}" if rest else "")
+    return f"{seconds // 60} min" if seconds >= 60 else f"{seconds} s"
+
+
 def file_time(seconds: float) -> datetime:
     """The time of a file; a number beyond the calendar gives the end of the calendar."""
     try:

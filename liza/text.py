@@ -94,14 +94,18 @@ def printable(text: str) -> str:
     )
 
 
-_MARKDOWN = str.maketrans({sign: f"\\{sign}" for sign in "\\`*[]|~"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"})
+# What Markdown would act on: a backslash before a sign, marks of emphasis, links, tags and entities.
+_MARKUP = (
+    r"\\(?=[!-/:-@\[-`{-~]|$)|[`*\[|]|\](?=[(\[:])|~(?!/)|<(?=[A-Za-z/!?])|&(?=\w+;)|(?<=&)#"
+    r"|(?<!\w)_|_(?!\w)"
+)
 
 
 def escape_markdown(text: str) -> str:
-    """A text without any markup or control character. An underscore inside a word is none, and stays readable."""
+    """A text without any markup or control character, which stays readable where it is printed as it is."""
     import re
 
-    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", printable(text).translate(_MARKDOWN))
+    return re.sub(_MARKUP, r"\\\g<0>", printable(text))
 
 
 def _closest_match(word: object, known: Sequence[str]) -> str | None:

@@ -9,7 +9,7 @@ import click
 
 from liza.cli import show
 from liza.daemon.status import DaemonState, DaemonStatus
-from liza.model import parse_time
+from liza.model import parse_time, span_text
 from liza.store.paths import Paths
 from liza.text import one_line, plural
 
@@ -26,7 +26,7 @@ def lines(daemon: DaemonStatus, paths: Paths) -> Iterator[str]:
         yield f"alarms:  {plural(len(active), 'alarm')} (.liza/alerts.log has all)"
     for each in active[-_ALARMS:]:
         since = parse_time(each.get("since"))
-        age = f" (for {show.span(datetime.now(UTC) - since)})" if since is not None else ""
+        age = f" (for {span_text(datetime.now(UTC) - since)})" if since is not None else ""
         yield f"  {one_line(each.get('text'), 200)}{age}"
 
 
@@ -57,10 +57,10 @@ def _described(daemon: DaemonStatus, paths: Paths) -> str:
         one_line(facts.get("backend") or "it cannot write watch.json"),
     ]
     started, checks = parse_time(facts.get("started")), facts.get("checks")
-    parts += [f"for {show.span(datetime.now(UTC) - started)}"] if started is not None else []
+    parts += [f"for {span_text(datetime.now(UTC) - started)}"] if started is not None else []
     parts += [plural(checks, "check")] if isinstance(checks, int) else []
     parts += ["only observing"] if facts.get("observe") else []
-    parts += [f"no heartbeat for {show.span(timedelta(seconds=daemon.silent_for))}"] if daemon.is_stuck else []
+    parts += [f"no heartbeat for {span_text(timedelta(seconds=daemon.silent_for))}"] if daemon.is_stuck else []
     colour = "green" if daemon.state is DaemonState.RUNNING else "red"
     return f"{click.style(daemon.state, fg=colour, bold=True)}, {', '.join(parts)}"
 

@@ -11,7 +11,7 @@ from liza.cli.group import Call, exact_option, untimed, window_option
 from liza.cli.options import adjusted
 from liza.cli.progress import Waiting
 from liza.errors import Refused, WrongUsage
-from liza.model import format_time, parse_duration, parse_time
+from liza.model import format_time, parse_duration, parse_time, span_text
 from liza.replay.events import Recording, read_recording
 from liza.replay.playback import RECORD, RESOLVE, Played, Trip, play
 from liza.replay.sessions import SessionTrip
@@ -148,7 +148,7 @@ def _print_head(known: Recording) -> None:
         return
     first, last = known.events[0].at, known.events[-1].at
     parts = [plural(records, "record"), plural(decisions, "resolution")]
-    click.echo(f"{', '.join(parts)}, {format_time(first)} to {format_time(last)} ({show.span(last - first)})")
+    click.echo(f"{', '.join(parts)}, {format_time(first)} to {format_time(last)} ({span_text(last - first)})")
     if known.timeless:
         text = f"{plural(known.timeless, 'record')} without a usable time: placed with the one before"
         show.warnings([text])
@@ -194,7 +194,7 @@ def _record(trip: Trip) -> str:
 def _end(trip: Trip) -> str:
     if trip.resolution is None:
         return click.style("still open at the end", fg="red")
-    lasted = show.span(trip.resolution.at - trip.at)
+    lasted = span_text(trip.resolution.at - trip.at)
     who = f" by {show.short(trip.resolution.by, 30)}" if trip.resolution.by else ""
     text = f": {show.short(trip.resolution.text, 60)}" if trip.resolution.text else ""
     return f"resolved after {lasted}{who}{text}"

@@ -112,6 +112,7 @@ def check_command(call: Call, file: str | None) -> int:
 
 @command.command("explain")
 @click.argument("name", metavar="RULE")
+@click.option("--all", "everything", is_flag=True, help="Show every record of each group.")
 @click.option("--missed", is_flag=True, help="Also show records that do not count, and near misses.")
 @click.option("--session", metavar="S", help="Only the steps of this session, and when it would have been stopped.")
 @click.option(
@@ -123,6 +124,7 @@ def check_command(call: Call, file: str | None) -> int:
 def explain_command(
     call: Call,
     name: str,
+    everything: bool,
     missed: bool,
     session: str | None,
     texts: tuple[str, str] | None,
@@ -160,7 +162,7 @@ def explain_command(
         rules_explain.write_json(found, missed, trips)
     else:
         click.echo(f"{show.bold(compiled.rule.name)}  {_does(compiled.rule)}")
-        rules_explain.show_explanation(found, missed)
+        rules_explain.show_explanation(found, missed, everything)
         if session is not None:
             rules_explain.show_moments(trips)
     return 0

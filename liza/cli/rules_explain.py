@@ -22,7 +22,7 @@ _RECORDS = 12  # of a group that are shown
 _MISSED = 20
 
 
-def show_explanation(found: Explanation, missed: bool) -> None:
+def show_explanation(found: Explanation, missed: bool, everything: bool = False) -> None:
     """What the rule is, what it sees group by group, and what does not count."""
     rule = found.compiled.rule
     since = f", since {format_time(found.since)}" if found.since else ""
@@ -30,8 +30,8 @@ def show_explanation(found: Explanation, missed: bool) -> None:
     if rule.description:
         click.echo(f"  {show.short(rule.description, show.LONG)}")
     click.echo(f"  window: {show.short(found.window)}{since}\n")
-    for group in found.groups if missed else found.groups[:_MISSED]:
-        _print_group(found, group)
+    for group in found.groups if missed or everything else found.groups[:_MISSED]:
+        _print_group(found, group, len(group.outcome.evidence) if everything else _RECORDS)
     if not found.groups:
         why = (
             "no group has enough different values (distinct)"
@@ -39,8 +39,8 @@ def show_explanation(found: Explanation, missed: bool) -> None:
             else "no record counts for this rule"
         )
         click.echo(f"{click.style('○', fg='green')} {why}")
-    elif len(found.groups) > _MISSED and not missed:
-        click.echo(f"… and {len(found.groups) - _MISSED} more groups (--missed shows all)")
+    elif len(found.groups) > _MISSED and not (missed or everything):
+        click.echo(f"… and {len(found.groups) - _MISSED} more groups (--all shows all)")
     show.silenced(found.verdict.silenced)
     _print_uncounted(found, missed)
     if missed:
@@ -52,7 +52,7 @@ def _in_no_group(found: Explanation) -> bool:
     return any(each.cause is Cause.TOO_FEW_VALUES for each in found.uncounted)
 
 
-def _print_group(found: Explanation, group: Group) -> None:
+def _print_group(found: Explanation, group: Group, most: int) -> None:
     outcome = group.outcome
     is_silenced = any(each.match.key == outcome.key for each in found.verdict.silenced)
     word = (
@@ -62,13 +62,13 @@ def _print_group(found: Explanation, group: Group) -> None:
     about = show.short(outcome.key) if outcome.key else "all records"
     click.echo(f"{mark} {of_text(outcome.value, outcome.threshold)}  {about}  {click.style(word, bold=True)}")
     fields = found.compiled.condition.fields
-    for record in outcome.evidence[:_RECORDS]:
+    for record in outcome.evidence[:most]:
         task = record.get("task") if record.get("task") is not None else record.get("id")
         parts = [show.short(each, 30) for each in (task, record.get("timestamp")) if each is not None]
         about = show.short(details(record, fields))
         click.echo(show.fitted(f"    {'  '.join([show.where(record), *parts])}  {about}".rstrip()))
-    if len(outcome.evidence) > _RECORDS:
-        click.echo(f"    … and {len(outcome.evidence) - _RECORDS} more")
+    if len(outcome.evidence) > most:
+        click.echo(f"    … and {len(outcome.evidence) - most} more (--all shows all)")
 
 
 def _short_of(value: float, threshold: float) -> str:

@@ -14,7 +14,7 @@ import click
 
 from liza.cli import envelope, show
 from liza.clients.caller import agent_sign
-from liza.model import format_time
+from liza.model import format_time, span_text
 from liza.run.context import described
 from liza.run.interrupts import Interrupts
 from liza.run.iteration import Done
@@ -90,7 +90,7 @@ class Plain:
 
     def recorded(self, done: Done, state: LoopResult) -> None:
         status = click.style(state.status, fg=COLOURS[state.status])
-        took = show.span(timedelta(seconds=done.ran.seconds))
+        took = span_text(timedelta(seconds=done.ran.seconds))
         words = "completed" if state.completed else status
         self.line(f"{show.bold(f'iteration {done.number}')}: {described(done.tried())}, {took}, {words}")
         if done.claims_complete and not state.completed:
@@ -173,7 +173,7 @@ class Plain:
         word = show.bold(end.status if end is not None else "failed", colour)
         reason = f": {show.short(end.reason, 300)}" if end is not None else ""
         self.line(f"{show.bold('liza run')}  {word}{reason}")
-        parts = [plural(totals.iterations, "iteration"), show.span(timedelta(seconds=totals.seconds))]
+        parts = [plural(totals.iterations, "iteration"), span_text(timedelta(seconds=totals.seconds))]
         parts += [f"{plural(totals.files_changed, 'file')} changed"] if totals.files_changed is not None else []
         parts += [f"{totals.tokens:,} tokens"] if totals.tokens else []
         parts += [f"${totals.cost:.2f}"] if totals.cost else []
@@ -299,7 +299,7 @@ class Lively(Plain):
         number, model, status = self._about
         progress = f"{self._progress:g}%" if self._progress is not None else "progress unknown"
         now = time.monotonic()
-        spans = (show.span(timedelta(seconds=now - since)) for since in (self._began, self._first))
+        spans = (span_text(timedelta(seconds=now - since)) for since in (self._began, self._first))
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append(f"▸ iteration {number}", style="bold")
         text.append(f"  {progress}  ")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from liza.cli import show
-from liza.model import parse_time
+from liza.model import parse_time, span_text
 from liza.scopes.sessions.rows import ASKED, ENDED, HALTED, RUNNING, SessionRow
 
 _COLOURS = {HALTED: "red", ASKED: "red", RUNNING: "green"}
@@ -53,7 +53,7 @@ def _cells(row: SessionRow, at: datetime, has_names: bool) -> tuple[str, ...]:
     indent = "  " if row.parent else ""
     label = f"{indent}{show.short(row.name or row.client or 'unknown', _LABEL - 11)} {show.short(row.session[:8])}"
     last = parse_time(row.last) if row.last is not None else None
-    age = show.span(at - last) if last is not None else ""
+    age = span_text(at - last) if last is not None else ""
     return label, row.state, show.short(row.client, 10) if has_names else "", show.short(row.task, _TASK), age
 
 

@@ -3,7 +3,6 @@
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from typing import Any
 
 from liza.cli.terminal import echo, style, unstyle
@@ -70,7 +69,7 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     since = f" since {printable(str(open_trip['timestamp']))}" if open_trip.get("timestamp") else ""
     echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}){since}")
     if severity in SEVERITIES:
-        echo(f"  {SEVERITIES[severity].layer}: {SEVERITIES[severity].scope}")
+        echo(f"  {SEVERITIES[severity].layer}: {SEVERITIES[severity].remediation}")
     if open_trip.get("message"):
         echo(f"  {short(open_trip['message'])}")
     if others := also_matched(open_trip):
@@ -140,16 +139,24 @@ def _near(each: Progress) -> str:
 
 
 def _about(each: Progress) -> str:
+    key = _key(each.key)
     if each.reason is Reason.ACKNOWLEDGED:
         return "acknowledged"
     if each.value <= 0:
         return ""
     if each.reason is Reason.SILENCED:
-        return "  ".join(part for part in ("silenced", short(each.key) if each.key else "") if part)
+        return "  ".join(part for part in ("silenced", key) if part)
     tasks = ", ".join(short(task) for task in each.tasks[:4]) + (", ..." if len(each.tasks) > 4 else "")
-    return "  ".join(
-        part for part in (short(each.key) if each.key else "", f"[{printable(tasks)}]" if tasks else "") if part
-    )
+    return "  ".join(part for part in (key, f"[{printable(tasks)}]" if tasks else "") if part)
+
+
+def _key(text: str | None) -> str:
+    """What a group is about; of a tool's output its error."""
+    if text is not None and "\n" in text:
+        from liza.toolerrors.errors import headline
+
+        text = headline(text)
+    return short(text) if text else ""
 
 
 def warnings(lines: Iterable[str], *, err: bool = False) -> None:
@@ -191,16 +198,6 @@ def cut(line: str, width: int) -> str:
         parts.append(part if is_colour else part[:room])
         room -= 0 if is_colour else len(parts[-1])
     return "".join(parts) + "…"
-
-
-def span(length: timedelta) -> str:
-    """A length of time as people say it: 45 s, 12 min, 3 h 20 min, 2 d 4 h."""
-    seconds = max(int(length.total_seconds()), 0)
-    for size, unit, small, sub in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
-        if seconds >= size:
-            rest = seconds % size // small
-            return f"{seconds // size} {unit}" + (f" {rest} {sub}" if rest else "")
-    return f"{seconds // 60} min" if seconds >= 60 else f"{seconds} s"
 
 
 def bold(text: str, colour: str | None = None) -> str:

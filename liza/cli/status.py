@@ -10,7 +10,7 @@ from liza.cli import daemon_status, envelope, session_table, show
 from liza.cli.group import Call, plain
 from liza.cli.progress import Waiting
 from liza.errors import Unreadable
-from liza.model import format_time
+from liza.model import format_time, span_text
 from liza.scopes.inbox import waiting_counts, waiting_text
 from liza.scopes.sprint import section as sections
 from liza.status import State, Status, read_status
@@ -98,7 +98,7 @@ def _breaker(status: Status) -> None:
     if found.trigger is not None:
         show.trigger(found.trigger, "TRIGGERED")
         if status.open_for is not None:
-            click.echo(f"  open for {show.span(timedelta(seconds=status.open_for))}")
+            click.echo(f"  open for {span_text(timedelta(seconds=status.open_for))}")
         if not status.is_entered:
             show.warnings(["this trip halts the agents but is not in state.yaml yet; to record it: liza analyze"])
         return
@@ -116,7 +116,7 @@ def _agents(status: Status) -> None:
         if trigger is not None:
             show.warnings(["CHECKPOINT is missing although the breaker is open; to halt the agents: liza analyze"])
         return
-    since = show.span(status.at - halt.since)
+    since = span_text(status.at - halt.since)
     whose = f"by trip {halt.trip_id}" if halt.trip_id else "by on_degraded" if halt.is_degraded else "by a person"
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose}, {since} ago (CHECKPOINT)")
     if halt.is_degraded:
@@ -182,7 +182,7 @@ def _warnings(status: Status) -> None:
 def _last_check(status: Status) -> str:
     if status.last_check is None:
         return "never checked"
-    return f"last check {show.span(status.at - status.last_check)} ago"
+    return f"last check {span_text(status.at - status.last_check)} ago"
 
 
 def _history_line(entry: Mapping[str, Any], width: int) -> str:

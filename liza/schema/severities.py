@@ -1,57 +1,66 @@
-"""How deep a flaw lies, and what follows from that: the fixed procedure, never a solution."""
+"""The severities in the protocol's words: which layer is at fault, and the fixed procedure, never a solution."""
 
 from typing import NamedTuple
 
 
 class Severity(NamedTuple):
-    """What is wrong in which layer, how far the fix reaches, and what the people in charge do."""
+    """The layer that is affected, the scope of the remediation, and what the people in charge do."""
 
     layer: str
-    scope: str
+    remediation: str
     procedure: tuple[str, ...]
+    assign: str  # the third item of the human decision
 
 
-def _procedure(*steps: str) -> tuple[str, ...]:
-    return ("HALT the current sprint (done)", *steps, "RESOLVE with the decision: liza resolve -m '...'")
+def _severity(layer: str, remediation: str, assign: str, steps: tuple[str, ...], resume: str) -> Severity:
+    last = f"RESUME after {resume}: liza resolve -m '...'"
+    return Severity(layer, remediation, ("HALT current sprint (done)", *steps, last), f"Assign {assign}")
 
 
+_REASSESS = "REASSESS affected tasks"
 SEVERITIES: dict[str, Severity] = {
-    "VISION_FLAW": Severity(
-        "a flaw in the vision",
-        "stop; go back to the goal and the brief",
-        _procedure(
-            "REVISIT the goal and the brief with the people who set them", "REASSESS the whole plan before any task"
-        ),
+    "VISION_FLAW": _severity(
+        "Why we're building",
+        "Stop, revisit goal and brief",
+        "revision of goal and brief",
+        ("REVISIT goal and brief", "REASSESS all tasks"),
+        "goal and brief confirmed",
     ),
-    "SCOPE_FLAW": Severity(
-        "a flaw in the scope",
-        "pause; revise the requirements",
-        _procedure("REVISE the requirements that the evidence names", "REASSESS the affected tasks"),
+    "SCOPE_FLAW": _severity(
+        "What we're building (MVP)",
+        "Pause, revise PRD/requirements",
+        "revision of PRD/requirements",
+        ("REVISE PRD/requirements", _REASSESS),
+        "PRD/requirements updated",
     ),
-    "SPEC_FLAW": Severity(
-        "a flaw in the details of the requirements",
-        "pause; update the specifications",
-        _procedure("UPDATE the specifications that the evidence names", "REASSESS the affected tasks"),
+    "SPEC_FLAW": _severity(
+        "Requirements detail",
+        "Pause, update specs",
+        "spec updates",
+        ("UPDATE affected specs", _REASSESS),
+        "specs updated",
     ),
-    "ARCHITECTURE_FLAW": Severity(
-        "a flaw in the architecture",
-        "pause; write a decision record, perhaps refactor",
-        _procedure(
-            "RECORD an architecture decision on the common factor",
-            "UPDATE the artifacts that it affects",
-            "REASSESS the affected tasks",
-        ),
+    "ARCHITECTURE_FLAW": _severity(
+        "How we're building",
+        "Pause, new ADR, possible refactor",
+        "ADR creation",
+        ("CREATE ADR for the common factor", "UPDATE affected artifacts", _REASSESS),
+        "artifacts updated",
     ),
-    "TECH_STACK_FLAW": Severity(
-        "a flaw in the tools or frameworks",
-        "run a spike; perhaps choose another technology",
-        _procedure("RUN a spike on the tool in question", "DECIDE whether to keep it", "REASSESS the affected tasks"),
+    "TECH_STACK_FLAW": _severity(
+        "Tools/frameworks",
+        "Spike needed, possible tech pivot",
+        "spike",
+        ("RUN spike", "DECIDE on tech pivot", _REASSESS),
+        "decision logged",
     ),
-    "EXTERNAL_DEPENDENCY": Severity(
-        "an external service fails",
-        "not the agents' problem; wait or escalate",
-        _procedure("CHECK the state of the service", "WAIT for it or ESCALATE to its owner"),
+    "EXTERNAL_DEPENDENCY": _severity(
+        "External services",
+        "Halt sprint, external issue, not agent problem; wait or escalate",
+        "escalation to the owner of the service",
+        ("CHECK the service", "WAIT or ESCALATE to its owner"),
+        "service available",
     ),
 }
 
-UNKNOWN = Severity("a flaw in an unknown layer", "unknown severity", _procedure("NAME the right severity"))
+UNKNOWN = _severity("unknown layer", "unknown severity", "severity", ("NAME the severity",), "decision logged")

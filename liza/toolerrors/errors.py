@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 LONGEST = 500  # characters of a signature
 MOST = 200  # errors
+_SHORT = 50_000  # characters of a text that an agent wrote which are searched for a headline
 _HEAD, _TAIL = 2_000_000, 6_000_000  # characters that are read
 
 
@@ -55,6 +56,16 @@ def errors_of(output: str) -> tuple[Error, ...]:
         if len(distinct) == MOST or each.rank == COUNT:
             break
     return tuple(distinct.values())
+
+
+def headline(text: str) -> str:
+    """What a text says went wrong, on one line: of a tool's output the primary error, else the lines with words."""
+    if "\n" not in text.strip():
+        return text
+    found = errors_of(text if len(text) <= _SHORT else f"{text[: _SHORT // 2]}\n{text[-_SHORT // 2 :]}")
+    if found:
+        return found[0].signature
+    return " ".join(line.strip() for line in text[:_SHORT].splitlines() if any(map(str.isalnum, line)))
 
 
 def primary_error(error: str | None, output: str | None, outcome: str) -> Error | None:

@@ -290,7 +290,7 @@ def test_long_lists_are_shortened_unless_missed(tmp_path: Path) -> None:
     apart = [anomaly(f"{word} {word}x {word}y {word}z") for word in words]
     new_board(tmp_path, state(*[anomaly("timeout")] * 30, *apart))
     result = liza(tmp_path, "rules", "explain", "retry_cluster", *NOW)
-    assert "    … and 18 more\n" in result.out
+    assert "    … and 18 more (--all shows all)\n" in result.out
     assert "… and 41 " in result.out
     assert sum(line.startswith(("●", "◐")) for line in result.out.splitlines()) == 20
     everything = liza(tmp_path, "rules", "explain", "retry_cluster", "--missed", *NOW)

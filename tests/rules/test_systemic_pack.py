@@ -236,7 +236,7 @@ def test_every_protocol_severity_is_usable(severity: str) -> None:
     (match,) = evaluate(ruleset, snapshot(anomaly("x")), NOW).matches
     assert match.rule.severity == severity
     assert SEVERITIES[severity].layer
-    assert SEVERITIES[severity].scope
+    assert SEVERITIES[severity].remediation
 
 
 @pytest.mark.parametrize("fields", [{"mode": "observe"}, {"action": "ALERT"}])

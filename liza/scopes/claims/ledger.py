@@ -22,7 +22,7 @@ from liza.scopes.claims.fields import (
 from liza.text import cut_line, escape_markdown, text_of
 
 LONGEST = 20_000  # characters of one field
-_MARKER = re.compile(r"(\s*)([-+=#]|\d+(?=[.)]))")  # what begins a list, a heading or a ruler
+_MARKER = re.compile(r"(\s*)([-+=#>]|\d+(?=[.)]))")  # what begins a list, a heading, a ruler or a quote
 # The names of the fields, in their order; those of a list are written once for each.
 NAMES = {
     "status": "Status",

@@ -5,13 +5,14 @@ markup. A custom template runs in a sandbox.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from liza import templates
-from liza.model import VALUE, Match, Number, Record, Silenced, Snapshot, format_time, one_or_several
+from liza.model import VALUE, Match, Silenced, Snapshot, format_time, one_or_several
 from liza.schema.severities import SEVERITIES, UNKNOWN
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.report_evidence import SAID, evidence_facts, listed, number_row
 from liza.store import files
 from liza.text import escape_markdown, number_text, of_text, one_line
 
@@ -20,15 +21,32 @@ ROWS = 40
 FEW = 8
 DECISION = 20_000
 _DECIDED = "\n## Decision\n\n**Resolved:**"
-CELL = 240
-
-# What agents write about an artifact, the most specific field first.
-_SAID = ("reality", "question", "ambiguity", "gap", "what", "assumption", "error_pattern", "root_cause", "description")
+CELL = 240  # characters of a text
+NARROW = 48  # of one in a table, but for the last column
 
 
 def cell(value: Any) -> str:
     """A text for a table or a paragraph: one line, cut, without markup or control characters."""
     return escape_markdown(one_line("" if value is None else str(value), CELL))
+
+
+def table(rows: Sequence[Mapping[str, Any]], *columns: str) -> str:
+    """Rows as a Markdown table whose columns are aligned in the source too; a column is given as `Title=key`."""
+    titles, keys = zip(*(column.split("=") for column in columns), strict=True)
+    lines = [titles, *([_short(row[key], key == keys[-1]) for key in keys] for row in rows)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(keys))]
+    if widths[-1] > NARROW:
+        widths[-1] = len(titles[-1])  # long texts wrap, and spaces behind the short ones would too
+    padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
+    padded.insert(1, ["-" * width for width in widths])
+    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+
+
+def _short(value: Any, is_last: bool) -> str:
+    return escape_markdown(one_line("" if value is None else str(value), CELL if is_last else NARROW))
+
+
+_FILTERS: dict[str, Callable[..., str]] = {"cell": cell, "table": table}
 
 
 def render(
@@ -45,10 +63,10 @@ def render(
     facts["left_out"]["silenced"] = max(len(silenced) - ROWS, 0)
     facts["alarms"] = list(alarms[:ROWS])
     facts["left_out"]["alarms"] = max(len(alarms) - ROWS, 0)
-    text, why = templates.render_custom(TEMPLATE, facts, {"cell": cell})
+    text, why = templates.render_custom(TEMPLATE, facts, _FILTERS)
     if why is not None:  # whatever a custom template does, there is a report
         facts["rule_changes"].append(why)
-    return text or templates.render(templates.read_template(TEMPLATE), facts, {"cell": cell})
+    return text or templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)
 
 
 def _facts(
@@ -57,9 +75,8 @@ def _facts(
     mine = [match for match in matches if match.rule.name == trigger.get("pattern")]
     first = mine[0] if mine else None
     rest = [match for match in matches if match is not first]
-    evidence = first.evidence if first else ()
+    evidence = evidence_facts(first, trigger) if first else {"summary": [], "rows": [], "said": [], "more": 0}
     fields = first.fields if first else ()
-    hypotheses = _distinct(record.get("root_cause_hypothesis") for record in evidence)
     artifacts, earlier = _artifacts(matches, snapshot), _earlier(matches, snapshot)
     return {
         "trigger": {name: cell(trigger.get(name)) for name in ("timestamp", "pattern", "severity", "trip_id")},
@@ -68,19 +85,18 @@ def _facts(
         "manual": trigger.get("pattern") == sections.MANUAL,
         "by_hand": first is None,
         "field_title": (" / ".join(fields).replace("|", " or ").replace("_", " ").title() or "Said"),
-        "evidence": [_row(record, fields) for record in evidence[:ROWS]],
-        "numbers": [_number(each) for each in first.numbers] if first else [],
-        "common_factor": (first and (first.key or first.rule.description)) or trigger.get("message") or "",
-        "message": trigger.get("message") if first else "",  # what a person added to a pattern that matched
-        "hypotheses": hypotheses[:FEW],
+        "summary": evidence["summary"],
+        "evidence": evidence["rows"],
+        "said": evidence["said"],
+        "numbers": [number_row(each) for each in first.numbers] if first else [],
+        "message": trigger.get("message") or "",  # of a person
         "artifacts": artifacts[:ROWS],
         "others": [_other(match) for match in rest[:ROWS]],
         "earlier": earlier[-FEW:],
         "rule_changes": list(rule_changes),
         # How much does not fit on the page.
         "left_out": {
-            "evidence": max(len(evidence) - ROWS, 0),
-            "hypotheses": max(len(hypotheses) - FEW, 0),
+            "evidence": evidence["more"],
             "artifacts": max(len(artifacts) - ROWS, 0),
             "others": max(len(rest) - ROWS, 0),
             "earlier": max(len(earlier) - FEW, 0),
@@ -88,39 +104,26 @@ def _facts(
     }
 
 
-def _row(record: Record, fields: Sequence[str]) -> dict[str, Any]:
-    names = [name for field in fields for name in field.split("|")] or list(_SAID)
-    text = next((record.get(name) for name in names if record.get(name) is not None), None)
-    return {
-        "task": record.get("task"),
-        "type": record.get("type"),
-        "text": ", ".join(map(str, text)) if isinstance(text, list | tuple) else text,
-        "reporter": record.get("reporter"),
-        "time": record.get("timestamp"),
-    }
-
-
-def _number(number: Number) -> dict[str, str]:
-    name = "what the rule counts" if number.name == VALUE else number.name
-    return {"name": name, "value": f"{number.value:.12g}", "limit": f"{number.operator} {number.threshold:.12g}"}
-
-
 def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, str]]:
     """The specifications that the evidence and its tasks refer to, each with what agents wrote about it."""
     texts_of: dict[str, list[str]] = {}
-    tasks = {str(task.get("id")): task for task in snapshot.records("tasks")}
+    tasks_of: dict[str, list[str]] = {}
     # Each record once: a list of values may have it in many groups.
     for record in {(each.stream, each.key): each for match in matches for each in match.evidence}.values():
         refs = record.get("spec_ref")
-        texts = [str(value) for name in _SAID[:5] if (value := record.get(name)) is not None]
+        texts = [str(value) for name in SAID[:5] if (value := record.get(name)) is not None]
         for ref in one_or_several(refs):
             if ref is not None:
                 texts_of.setdefault(str(ref), []).extend(texts)
-    for match in matches:
-        for name in match.tasks:
-            if name in tasks and tasks[name].get("spec_ref") is not None:
-                texts_of.setdefault(str(tasks[name].get("spec_ref")), []).append(f"specifies {name}")
-    return [{"name": ref, "said": "; ".join(_distinct(texts)[:4])} for ref, texts in texts_of.items()]
+    tasks = {str(task.get("id")): task.get("spec_ref") for task in snapshot.records("tasks")}
+    for name in dict.fromkeys(name for match in matches for name in match.tasks):
+        if tasks.get(name) is not None:
+            tasks_of.setdefault(str(tasks[name]), []).append(name)
+    specified = {ref: [f"specifies {listed(names)}"] for ref, names in tasks_of.items()}
+    return [
+        {"name": ref, "said": "; ".join([*_distinct(texts_of.get(ref, ()))[:4], *specified.get(ref, ())])}
+        for ref in dict.fromkeys((*texts_of, *tasks_of))
+    ]
 
 
 def _other(match: Match) -> dict[str, Any]:
@@ -136,7 +139,7 @@ def _other(match: Match) -> dict[str, Any]:
 
 
 def _numbers_in_words(match: Match) -> str:
-    return ", ".join("{name} = {value}".format(**_number(each)) for each in match.numbers if each.name != VALUE)
+    return ", ".join("{name} = {value}".format(**number_row(each)) for each in match.numbers if each.name != VALUE)
 
 
 def _silenced(each: Silenced) -> dict[str, Any]:
@@ -212,8 +215,8 @@ def _quoted(text: str) -> str:
 
 
 def _no_block(line: str) -> str:
-    """A line that begins neither a list, nor a heading, nor a ruler, wherever it is put."""
-    return re.sub(r"^(\d*)([-+=#]|(?<=\d)[.)])", r"\1\\\2", line)
+    """A line that begins neither a list, nor a heading, a ruler or a quote, wherever it is put."""
+    return re.sub(r"^(\d*)([-+=#>]|(?<=\d)[.)])", r"\1\\\2", line)
 
 
 def archive_name(trigger: Mapping[str, Any]) -> str:

@@ -17,18 +17,18 @@ RENEWED = "# Report\n\n| a |\n|---|\n| 1 |\n| 2 |\n\n## Do\n\n- [ ] One\n- [ ] T
 def ticked(board: Board) -> None:
     """Tick an item, and write below a heading and at the end."""
     text = board.report.read_text()
-    assert "- [ ] Acknowledge this report" in text
-    text = text.replace("- [ ] Acknowledge this report", "- [x] Acknowledge this report, bob")
+    assert "- [ ] Acknowledge report" in text
+    text = text.replace("- [ ] Acknowledge report", "- [x] Acknowledge report, bob")
     text = text.replace("## Recommended Actions\n", "## Recommended Actions\n\nAsk carol first.\n")
     board.report.write_text(text + "\n## My own\n\nSeen at noon.\n\nTwice.\n")
 
 
 def assert_kept(text: str) -> None:
     lines = text.splitlines()
-    wanted = ["Ask carol first.", "- [x] Acknowledge this report, bob", "## My own", "Seen at noon.", "Twice."]
+    wanted = ["Ask carol first.", "- [x] Acknowledge report, bob", "## My own", "Seen at noon.", "Twice."]
     assert [line for line in lines if line in wanted] == wanted, text
     assert lines[lines.index("Ask carol first.") - 2] == "## Recommended Actions"
-    assert "- [ ] Acknowledge this report" not in text
+    assert "- [ ] Acknowledge report" not in text
 
 
 def test_ticks_and_notes_survive_new_evidence(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The report: every part of the protocol's format, for every pattern."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,11 @@ SEVERITIES = [
     "TECH_STACK_FLAW",
     "EXTERNAL_DEPENDENCY",
 ]
+
+
+def summary_of(board: Board) -> dict[str, str]:
+    """The named lines above the evidence."""
+    return dict(re.findall(r"^\*\*(.+?):\*\* (.*?) *$", report(board)["Trigger Evidence"], re.MULTILINE))
 
 
 def report(board: Board) -> dict[str, str]:
@@ -38,13 +44,15 @@ def test_report_has_every_part_in_order(tmp_path: Path, case: Case) -> None:
     (evidence,) = tables(found["Trigger Evidence"])
     assert evidence.header == ["Task", "Anomaly", case.column, "Reporter", "Time"]
     assert [(row[0], row[1], row[3], row[4]) for row in evidence.rows] == [
-        (each["task"], each["type"], each["reporter"], each["timestamp"]) for each in case.records
+        (each["task"], each["type"], each["reporter"], each["timestamp"]) for each in reversed(case.records)
     ]
-    assert all(row[2] in each["details"].values() for row, each in zip(evidence.rows, case.records, strict=True))
-    assert f"**Common factor:** {case.common}\n" in found["Trigger Evidence"]
+    summary = summary_of(board)
+    assert summary["What happened"].startswith(f"{len(case.records)} records ({case.records[0]['type']})")
+    assert summary["Common factor"] == case.common
+    assert all(each["task"] in summary["Tasks"] for each in case.records)
     steps = [line for line in found["Recommended Actions"].splitlines() if line[:1].isdigit()]
     assert [line.split(". ")[0] for line in steps] == [str(n) for n in range(1, len(steps) + 1)]
-    assert steps[0].endswith("HALT the current sprint (done)")
+    assert steps[0].endswith("HALT current sprint (done)")
     assert "liza resolve" in steps[-1]
     assert case.severity in found["Recommended Actions"]
     boxes = [line for line in found["Human Decision Required"].splitlines() if line]
@@ -84,7 +92,8 @@ def test_agents_suspicion_is_marked_as_theirs(tmp_path: Path) -> None:
     details = {**RETRY.records[0]["details"], "root_cause_hypothesis": "no nesting in the data model"}
     board = board_with(tmp_path, *RETRY.records[:2], record("retry_loop", **details))
     board.analyze()
-    assert "suspects:** no nesting in the data model" in report(board)["Trigger Evidence"]
+    said = report(board)["Trigger Evidence"].partition("What the agents said")[2]
+    assert "root cause hypothesis: no nesting in the data model" in said
 
 
 def test_all_matching_patterns_are_in_the_report(tmp_path: Path) -> None:
@@ -187,3 +196,84 @@ def test_every_severity_can_be_tripped_by_hand(tmp_path: Path) -> None:
         assert f"procedure for {severity}" in board.report.read_text()
         board.resolve()
     assert [entry["severity"] for entry in board.trips] == SEVERITIES
+
+
+PYTEST = """\
+============================= test session starts ==============================
+platform linux -- Python 3.12.1, pytest-8.0.0
+
+=================================== FAILURES ===================================
+_________________________________ test_nested __________________________________
+>       assert serialize(order) == EXPECTED
+E       TypeError: Object of type Item is not JSON serializable
+
+src/orders.py:%d: TypeError
+=========================== short test summary info ============================
+FAILED tests/test_orders.py::test_nested - TypeError: Object of type Item is not JSON serializable
+"""
+
+
+def said(board: Board) -> list[str]:
+    """The items of the list of what agents said."""
+    listed = report(board)["Trigger Evidence"].partition("What the agents said")[2]
+    return [line[2:] for line in listed.splitlines() if line.startswith("- ")]
+
+
+def test_summary_says_how_much_since_when_how_fast_and_what_varies(tmp_path: Path) -> None:
+    lines = (42, 117, 8)
+    records = [
+        record(
+            "retry_loop",
+            f"task-{n}",
+            f"2025-01-18T1{n + 2}:30:00Z",
+            count=n,
+            error_pattern=f"no such row at line {line}",
+        )
+        for n, line in enumerate(lines, 1)
+    ]
+    board = board_with(tmp_path, *records)
+    assert board.analyze().code == 3
+    found = summary_of(board)
+    assert found["What happened"] == "3 records (retry_loop); trips at 3"
+    assert found["Since"] == ("2025-01-18 13:30:00 UTC; 3 in 2 h, one every 1 h; the last one 2 h before the trip")
+    assert (found["Tasks"], found["Reported by"]) == ("task-3, task-2, task-1", "coder-1 (3)")
+    assert (found["Common factor"], found["What varies"]) == ("no such row at line …", "8, 117, 42")
+    (evidence,) = tables(report(board)["Trigger Evidence"])
+    assert [row[2] for row in evidence.rows] == ["… 8", "… 117", "… 42"]
+
+
+def test_everything_that_agents_said_is_listed_newest_first(tmp_path: Path) -> None:
+    details = {"assumption": "API supports pagination"}
+    board = board_with(
+        tmp_path,
+        record("assumption_violated", "task-1", "2025-01-18T10:00:00Z", **details, reality="100 at most, no cursor"),
+        record(
+            "assumption_violated", "task-2", "2025-01-18T12:00:00Z", **details, reality="page 2 is empty", tried="v2"
+        ),
+        record("assumption_violated", "task-3", "2025-01-18T11:00:00Z", **details, reality="100 at most, no cursor"),
+    )
+    board.analyze()
+    assert said(board) == [
+        "task-2 (coder-1): reality: page 2 is empty; tried: v2",
+        "task-3 (coder-1), task-1 (coder-1): reality: 100 at most, no cursor",
+    ]
+
+
+def test_output_of_a_test_runner_is_reported_by_its_error(tmp_path: Path) -> None:
+    board = board_with(tmp_path, *[record("retry_loop", count=3, error_pattern=PYTEST % n) for n in range(40, 43)])
+    shown = board.analyze().out
+    expected = "FAILED tests/test_orders.py::test_nested - TypeError: Object of type Item is not JSON serializable"
+    assert summary_of(board)["Common factor"] == expected
+    assert "===" not in board.report.read_text() + shown
+
+
+def test_page_shows_twenty_records_and_names_the_command_for_all(tmp_path: Path) -> None:
+    many = [record("retry_loop", f"task-{n}", count=n, error_pattern="disk full") for n in range(50)]
+    board = board_with(tmp_path, *many)
+    board.analyze()
+    (evidence,) = tables(report(board)["Trigger Evidence"])
+    assert (len(evidence.rows), len(said(board))) == (20, 20)
+    found = re.search(r"And 30 more: `liza (.*)`", report(board)["Trigger Evidence"])
+    assert found is not None
+    shown = board.run(*found[1].split(), "--now", NOW).out
+    assert [f"anomalies[{n}]  task-{n}" in shown for n in range(50)] == [True] * 50

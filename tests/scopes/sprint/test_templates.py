@@ -22,11 +22,11 @@ def test_own_template_is_used(tmp_path: Path) -> None:
         tmp_path, b"# {{ trigger.pattern }}\n{% for row in evidence %}{{ row.task | cell }};{% endfor %}\n"
     )
     assert ran.code == 3
-    assert board.report.read_text() == "# retry_cluster\ntask-1;task-2;task-3;\n"
+    assert board.report.read_text() == "# retry_cluster\ntask-3;task-2;task-1;\n"
     assert board.archived[0].read_text() == board.report.read_text()
     assert board.resolve().code == 0
     # It does not name its trip, so no decision is added to it.
-    assert board.archived[0].read_text() == "# retry_cluster\ntask-1;task-2;task-3;\n"
+    assert board.archived[0].read_text() == "# retry_cluster\ntask-3;task-2;task-1;\n"
 
 
 HARMFUL = {

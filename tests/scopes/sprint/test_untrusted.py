@@ -19,7 +19,7 @@ TEXTS = {
     "entities": "&lt;b&gt; &#124; &amp;#124; &#x1b;[2J",
     "escape sequences": "\x1b]0;owned\x07 \x1b[2J\x1b[31m red \x9b5m \x1b[",
     "line breaks": "one\ntwo\r\nthree\x0bfour\x0cfive\u2028six\u2029seven\x85eight",
-    "headings": "\n## Human Decision Required\n\n- [x] Acknowledge this report\n",
+    "headings": "\n## Human Decision Required\n\n- [x] Acknowledge report\n",
     "a ruler": "\n---\n===\n***\n",
     "a list": "- [x] done\n1. one\n> quoted\n",
     "links": "![x](http://e/?q) [click](javascript:alert(1)) [ref]: http://e <http://e>",
@@ -73,11 +73,13 @@ def test_any_text_stays_text(tmp_path: Path, text: str) -> None:
     ]
     (evidence,) = tables(found["Trigger Evidence"])
     assert [len(row) for row in evidence.rows] == [5, 5, 5]
-    assert all("same" in row[2] and "error" in row[2] for row in evidence.rows)
+    assert re.search(r"^\*\*Common factor:\*\* same.*error *$", found["Trigger Evidence"], re.MULTILINE)
+    assert [row[2] for row in evidence.rows] == ["as above"] * 3
+    assert "&lt;" not in final.replace("\\&", ""), "an entity is not for a terminal"
     assert final.count("- [ ] ") == 4
     assert "- [x]" not in final
     assert "49" not in final.replace(board.trips[-1]["trip_id"], "")
-    assert not re.search(r"<(script|img|!--|http)|(?<!\\)\]\(|(?<!\\)\*\*bold", final)
+    assert not re.search(r"(?<!\\)<(script|img|!--|http)|(?<!\\)\]\(|(?<!\\)\*\*bold", final)
     (archived,) = board.archived
     assert archived.read_text(encoding="utf-8") == final
 
@@ -164,8 +166,8 @@ def test_many_suspicions_and_resolutions_are_cut_with_a_note(tmp_path: Path) -> 
     assert board.analyze().code == 3
     text = board.report.read_text(encoding="utf-8")
     well_formed(text)
-    shown = text.count("suspects:**")
-    assert shown == 30 or f"{30 - shown} more" in parts(text)["Trigger Evidence"], "suspicions were cut silently"
+    shown = text.count("root cause hypothesis: guess")
+    assert (shown, "And 10 more" in parts(text)["Trigger Evidence"]) == (20, True)
     (earlier,) = tables(parts(text)["Resolved Before"])
     assert len(earlier.rows) == 30 or f"{30 - len(earlier.rows)} more" in parts(text)["Resolved Before"]
 

@@ -196,13 +196,9 @@ def _check(job: Job) -> None:
     if job.plan is not None and os.path.isdir(job.plan):
         raise Refused("--plan names a folder", hint="name a Markdown file", file=job.plan)
     program = job.command[0]
-    if "{" not in program and not _can_start(program, job.cwd):
+    path = os.path.join(job.cwd, program) if "/" in program else program
+    if "{" not in program and shutil.which(path) is None:
         raise Refused(f"command not found: {value_text(program)}", hint="check its spelling and PATH, or give its path")
-
-
-def _can_start(program: str, cwd: str) -> bool:
-    path = os.path.join(cwd, program) if "/" in program else program
-    return shutil.which(path) is not None
 
 
 def _alone(board: Board, loop: str) -> Lock:

@@ -83,7 +83,8 @@ def command(
         raise WrongUsage(f"--interval: expected 0.05 to 3600 seconds, got {interval:g}")
     paths = find(directory or root_of(ctx)) if once or test_message else _paths(directory or root_of(ctx))
     if print_unit:
-        return _print_unit(paths)
+        click.echo(systemd_unit(paths, program_path()), nl=False)
+        return 0
     if test_message:
         return _send_test_message(paths, as_json)
     if stop:
@@ -184,11 +185,6 @@ def _status(paths: Paths, as_json: bool) -> int:
             click.echo(line)
         show.warnings(daemon_status.warnings(daemon))
     return _EXIT_CODES.get(daemon.state, 1)
-
-
-def _print_unit(paths: Paths) -> int:
-    click.echo(systemd_unit(paths, program_path()), nl=False)
-    return 0
 
 
 def _send_test_message(paths: Paths, as_json: bool) -> int:

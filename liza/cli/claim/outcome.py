@@ -19,15 +19,11 @@ def print_result(command: str, done: ClaimResult, as_json: bool) -> int:
     for note in done.notes:
         warn(note)
     if as_json:
-        envelope.write(command, status_word(done), claim=done.name, **facts(done))
+        envelope.write(command, "disputed" if done.frozen else "ok", claim=done.name, **facts(done))
     else:
         for line in lines_of(command, done):
             click.echo(line)
     return 3 if done.frozen else 0
-
-
-def status_word(done: ClaimResult) -> str:
-    return "disputed" if done.frozen else "ok"
 
 
 def facts(done: ClaimResult) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from liza.rules.evaluate import Compiled, RuleSet
+from liza.rules.evaluate import RuleSet
 from liza.schema.rules_yaml import LAST_STAGE, MATCHING, OBJECTIONS, ROUNDS, ROUNDS_PARAM
 from liza.scopes.evaluator import scoped_rules
 
@@ -20,7 +20,11 @@ class Settings(NamedTuple):
 
 def settings_of(rules: RuleSet) -> Settings:
     block = rules.blocks.get("disputes") or {}
-    own = [params[ROUNDS_PARAM] for each in _rules(rules) if ROUNDS_PARAM in (params := each.condition.params)]
+    own = [
+        params[ROUNDS_PARAM]
+        for each in rules.scoped.get("disputes", ())
+        if ROUNDS_PARAM in (params := each.condition.params)
+    ]
     rounds = block.get(ROUNDS_PARAM) or (own[0] if own else ROUNDS.default)
     is_loose = (block.get("objections") or OBJECTIONS[0]) != "exact"
     matching = "exact" if rules.exact else block.get("matching") or ("similar" if is_loose else "same")
@@ -43,7 +47,3 @@ def _notes(rules: RuleSet, settings: Settings) -> Iterator[str]:
 def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
     """The rules about claims with their number filled in."""
     return scoped_rules(rules, "disputes", {ROUNDS_PARAM: settings.rounds})
-
-
-def _rules(rules: RuleSet) -> tuple[Compiled, ...]:
-    return rules.scoped.get("disputes", ())

@@ -1,7 +1,6 @@
 """The loops as a scope of the engine: what a check, a gate and the inbox ask of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from liza.model import Record
@@ -48,11 +47,6 @@ def _entries() -> Entries:
     return {"iteration": enter_iteration}
 
 
-def _may_try(loop: Mapping[str, Any], settings: Settings, now: datetime) -> bool:
-    """One that has cooled down, which its status alone does not show."""
-    return states.effective_status(loop, settings, now) != OPEN
-
-
 SCOPE: Scope[Settings] = Scope(
     section=LOOPS,
     settings_of=settings_of,
@@ -64,7 +58,8 @@ SCOPE: Scope[Settings] = Scope(
     section_alarms=_section_alarms,
     rules_of=lambda paths: evaluate.load_rules(paths)[0],
     how_to_continue=lambda name, loop: status_hint("loop status", name),
-    may_try=_may_try,
+    # One that has cooled down, which its status alone does not show.
+    may_try=lambda loop, settings, now: states.effective_status(loop, settings, now) != OPEN,
     notes=evaluate.setting_warnings,
     entries=_entries,
 )

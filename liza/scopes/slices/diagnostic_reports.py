@@ -109,15 +109,11 @@ def _line(value: Any) -> str:
     return printable(" ".join(str(value)[:400].split()))
 
 
-def _word(value: Any) -> str:
-    return shlex.quote(_line(value))
-
-
-def _field(name: str, value: Any) -> str:
-    return emit.field(name, value, 0)
-
-
-_FILTERS: dict[str, Callable[..., str]] = {"field": _field, "line": _line, "word": _word}
+_FILTERS: dict[str, Callable[..., str]] = {
+    "field": lambda name, value: emit.field(name, value, 0),
+    "line": _line,
+    "word": lambda value: shlex.quote(_line(value)),
+}
 
 
 # --- reading and filling in -----------------------------------------------------------------------------------------

@@ -78,10 +78,6 @@ def _tests(paths: Paths, name: str, run: Mapping[str, Any]) -> Iterator[dict[str
         }
 
 
-def _one(value: Any) -> str:
-    return escape_angles(one_line(value, LONG))
-
-
 def _lines(value: Any, most: int = LONG) -> str:
     """A text on as many lines as it has, set in."""
     text = text_of(value).strip("\n")
@@ -91,4 +87,7 @@ def _lines(value: Any, most: int = LONG) -> str:
     return lines[0] if len(lines) == 1 else "".join("\n" + f"    {line}".rstrip() for line in lines)
 
 
-_FILTERS: dict[str, Callable[..., str]] = {"one": _one, "lines": _lines}
+_FILTERS: dict[str, Callable[..., str]] = {
+    "one": lambda value: escape_angles(one_line(value, LONG)),
+    "lines": _lines,
+}

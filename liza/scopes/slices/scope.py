@@ -1,9 +1,9 @@
 """The slices as a scope of the engine: what a check, a gate and the inbox ask of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from liza.model import MAPPINGS, Fault, Record
+from liza.model import MAPPINGS, Fault
 from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate import status_hint
@@ -14,11 +14,6 @@ from liza.scopes.slices import derived, evaluate, states
 from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of, stop_reason
 from liza.scopes.transition import Reconciled
 from liza.store.paths import Paths
-
-
-def _derive(name: str, slice_: Mapping[str, Any], settings: None) -> Sequence[Record]:
-    """The attempts of a slice that is not stopped."""
-    return derived.derive_attempts(name, slice_) if status_of(slice_) == ACTIVE else ()
 
 
 def _open_trip(slice_: Mapping[str, Any], settings: None) -> OpenTrip | None:
@@ -76,7 +71,7 @@ SCOPE: Scope[None] = Scope(
     section=SLICES,
     settings_of=lambda rules, environment: None,  # what stops a slice is fixed by its protocol
     evaluator_for=lambda rules, settings, now: evaluate.evaluator_for(rules, now),
-    derive=_derive,
+    derive=lambda name, slice_, settings: derived.derive_attempts(name, slice_) if status_of(slice_) == ACTIVE else (),
     reconcile=lambda name, slice_, evaluator, sections: states.reconcile_record(name, slice_, evaluator),
     open_trip=_open_trip,
     alarms=_alarms,

@@ -96,7 +96,8 @@ def start_test(
     known = find_test(slice_, test)
     entry = {**_new_test(test), **known, "open": True}
     tried = {text_of(each.get("test")) for each in mappings_of(slice_, "attempts")}
-    begins = base is not None and not tried and not _has_base(slice_)
+    has_base = bool(slice_.get("checkpoint_tag")) or isinstance(slice_.get("checkpoint"), MAPPINGS)
+    begins = base is not None and not tried and not has_base
     if base is not None and begins:
         slice_ = {**slice_, "checkpoint_tag": base.commit, "checkpoint": base.fields(now)}
     if base is not None and test not in tried and not entry["checkpoint_tag"]:
@@ -111,10 +112,6 @@ def start_test(
 
 def _with_touched_files(test: Mapping[str, Any], files: Sequence[str]) -> dict[str, Any]:
     return {**test, "files_touched": list(dict.fromkeys([*list_of(test, "files_touched"), *files]))}
-
-
-def _has_base(record: Mapping[str, Any]) -> bool:
-    return bool(record.get("checkpoint_tag")) or isinstance(record.get("checkpoint"), MAPPINGS)
 
 
 def add_attempts(
@@ -134,8 +131,11 @@ def add_attempts(
         slice_ = {**slice_, "without_start": True}
     stopped = status_of(slice_) != ACTIVE
     for attempt in attempts:
-        refused = stopped and attempt.result != OBSERVED
-        slice_ = _refuse_attempt(slice_, attempt, now) if refused else _apply_attempt(slice_, attempt, now)
+        if stopped and attempt.result != OBSERVED:
+            refused = attempt._replace(result=REFUSED, more={"would_be": attempt.result})
+            slice_ = _append_attempt(slice_, refused, now)
+        else:
+            slice_ = _apply_attempt(slice_, attempt, now)
     slice_, older = _trim(_with_counters(name, slice_))
     added = before.then(Transition(slice_, (), older))
     return added if stopped else added.then(reconcile_record(name, slice_, evaluator))
@@ -154,10 +154,6 @@ def _apply_attempt(slice_: Slice, attempt: Attempt, now: datetime) -> Slice:
     if attempt.result == FAILED:
         test |= {"last_error": attempt.error, "description": strategy or test["description"]}
     return _append_attempt(_with_test(slice_, test), attempt._replace(strategy=strategy), now)
-
-
-def _refuse_attempt(slice_: Slice, attempt: Attempt, now: datetime) -> Slice:
-    return _append_attempt(slice_, attempt._replace(result=REFUSED, more={"would_be": attempt.result}), now)
 
 
 def _append_attempt(slice_: Slice, attempt: Attempt, now: datetime) -> Slice:

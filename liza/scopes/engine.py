@@ -1,4 +1,4 @@
-"""What is done the same way for every scope: derive, reconcile, open trips, alarms, faults, the gate and the inbox.
+"""What is the same for every scope: derive, reconcile, open trips, alarms, faults, the gate and the inbox.
 
 `check.py`, the daemon, `status`, `gate`, `validate` and the API call this module and know no single scope. Nothing is
 written unless something changes, and then only the records that change.
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class NotReconciled(Unreadable):
-    """The rules about one kind of scope are not in effect: DEGRADED, whatever the sprint does."""
+    """One kind of scope could not be evaluated, so its rules are not in effect: DEGRADED, whatever the sprint does."""
 
 
 def _not_reconciled(name: str, error: LizaError) -> NotReconciled:
@@ -44,9 +44,9 @@ def _not_reconciled(name: str, error: LizaError) -> NotReconciled:
 def derived(
     paths: Paths | None, sections: Sections, rules: "RuleSet", environment: Environment
 ) -> dict[str, tuple[Record, ...]]:
-    """The streams that some rule reads, with the fields that are computed and never read from the file.
+    """The records of the streams that some rule reads, with their computed fields, which are never read from the file.
 
-    Without `paths`, as for a replay, those of the blackboard alone.
+    Without `paths`, as in a replay, only streams in `state.yaml`.
     """
     found: dict[str, tuple[Record, ...]] = {}
     for row in ROWS:
@@ -62,7 +62,7 @@ def derived(
 
 
 def sources(paths: Paths) -> list[tuple[Row, Source]]:
-    """The records that come by no command."""
+    """The source of each scope whose records come from files of their own, and not from commands."""
     return [(row, _source(row, paths)) for row in ROWS if row.folder is not None]
 
 
@@ -141,7 +141,7 @@ def _apply(
 
 
 def restore(paths: Paths, sections: Sections) -> Iterator[str]:
-    """Stopped means halted: make again what was missing of that, and return it in words."""
+    """Restore missing halt files of stopped records: stopped means halted. Yields what was restored, as text."""
     for row in ROWS:
         if sections.get(row.section):
             yield from row.load().restore(paths, sections[row.section])
@@ -151,7 +151,7 @@ def restore(paths: Paths, sections: Sections) -> Iterator[str]:
 
 
 def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -> dict[str, str]:
-    """What is stopped: the id of each trip, and its text."""
+    """Open trips of every scope: text by id."""
     found: dict[str, str] = {}
     for row in ROWS:
         if sections.get(row.section):
@@ -165,7 +165,7 @@ def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -
 
 
 def missing(board: Board, sections: Sections) -> dict[str, str]:
-    """What was stopped and has left the blackboard without a decision, by the same ids and with its text."""
+    """Open trips whose record was removed from the blackboard without a decision: text by id, as in `open_trips`."""
     from liza.store.log import has_line
 
     found: dict[str, str] = {}
@@ -179,7 +179,7 @@ def missing(board: Board, sections: Sections) -> dict[str, str]:
 
 
 def alarms(sections: Sections, rules: "RuleSet", environment: Environment, now: datetime) -> Iterator[Alarm]:
-    """What people should know for as long as it lasts, and is not a trip."""
+    """Conditions of every scope that people should know about while they last, and that stop nothing."""
     for row in ROWS:
         if sections.get(row.section):
             try:
@@ -202,7 +202,7 @@ def _alarms(
 
 
 def _usable_records(scope: Scope[Any], sections: Sections) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The records of a scope that have fields, each with its name, or its place where it has none."""
+    """The records of a scope that are mappings, each with its name, or with its key or index if it has none."""
     for where, name, record in named_records(sections.get(scope.section.name), scope.section.scope):
         if isinstance(record, MAPPINGS):
             yield name or str(where), record
@@ -218,7 +218,7 @@ def faults(sections: Sections, rules: "RuleSet") -> Iterator[Fault]:
 
 
 def _name_faults(section: Section, sections: Sections) -> Iterator[Fault]:
-    """Records without a name, and second ones of a name; where there are no records, the schema reports that."""
+    """Records without a name, and names used twice. The schema reports a section that holds no records."""
     seen: set[str] = set()
     with suppress(LizaError):
         for where, name, record in named_records(sections.get(section.name), section.scope):
@@ -271,14 +271,14 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
 
 
 def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> Gate:
-    """Closed while a record is stopped, also by what another program wrote and no check has seen yet."""
+    """Closed while a record is stopped, even by an edit of another program that no check has seen yet."""
     document = board.read()
     try:
         record = read_usable(document, scope.section, name)
     except Unreadable as error:
         raise board.with_backup(error) from None
     lost = next((each for each in scope.missing(board, document.data) if each.name == name), None)
-    if record is None:  # nothing is known against what is not on the blackboard
+    if record is None:  # not on the blackboard: open, unless it was removed while stopped
         notes = _notes_on_unknown(scope, board.paths)
         return Gate(notes=notes) if lost is None else Gate(lost.text, scope.how_to_continue(name, None), notes)
     rules = scope.rules_of(board.paths)
@@ -292,7 +292,7 @@ def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> 
 
 
 def _notes_on_unknown(scope: Scope[Any], paths: Paths) -> tuple[str, ...]:
-    """What to warn of where there is no record; rules that cannot be used are a warning, too, and stop nothing."""
+    """Warnings for a name without a record; rules that cannot be read are one of them, and stop nothing."""
     try:
         return tuple(scope.notes(scope.settings_of(scope.rules_of(paths), os.environ)))
     except Unreadable as error:
@@ -306,7 +306,7 @@ def knows_kind(kind: str) -> bool:
     return any(kind in row.kinds for row in ROWS)
 
 
-def enter(board: "EntryBoard", kind: str, fields: Mapping[str, Any], now: datetime) -> None:
-    """Make the change that a record of the inbox asks for, as of the time at which the record was made."""
+def apply_record(board: "EntryBoard", kind: str, fields: Mapping[str, Any], now: datetime) -> None:
+    """Apply a record from the inbox to the blackboard, as of the time at which it was made."""
     row = next(row for row in ROWS if kind in row.kinds)
     row.load().entries()[kind](board, fields, now)

@@ -124,7 +124,7 @@ def _enter(board: EntryBoard) -> "Problem | None":
 
             add_anomaly(board, waiting.fields)
         else:
-            engine.enter(board, waiting.kind, waiting.fields, moment)
+            engine.apply_record(board, waiting.kind, waiting.fields, moment)
     except inbox.AlreadyEntered:
         return None
     except LockTimeout:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 Environment = Mapping[str, str]
 Sections = Mapping[str, Any]
-Gates = Mapping[str, Callable[["Board", str, datetime], "Gate"]]  # by the word of `liza gate`
-Entries = Mapping[str, Callable[["EntryBoard", Mapping[str, Any], datetime], object]]  # by the kind in the inbox
+Gates = Mapping[str, Callable[["Board", str, datetime], "Gate"]]  # by option of `liza gate`
+Entries = Mapping[str, Callable[["EntryBoard", Mapping[str, Any], datetime], object]]  # by kind of inbox record
 
 
 class OpenTrip(NamedTuple):
@@ -37,7 +37,7 @@ class OpenTrip(NamedTuple):
 
 
 class Lost(NamedTuple):
-    """What was stopped, and has left the blackboard without a decision."""
+    """A stopped record that was removed from the blackboard without a decision."""
 
     name: str
     since: str
@@ -45,7 +45,7 @@ class Lost(NamedTuple):
 
 
 class Alarm(NamedTuple):
-    """What people should know for as long as it lasts, and is not a trip."""
+    """A condition that people should know about while it lasts, and that stops nothing."""
 
     kind: str
     subject: str  # distinguishes it from others of its kind
@@ -57,51 +57,53 @@ class Polled(NamedTuple):
 
     events: tuple[Event, ...] = ()
     notes: tuple[str, ...] = ()
-    problems: tuple[Problem, ...] = ()  # what is there and cannot be read
-    is_new: bool = False  # there are records that were not there before
-    is_late: bool = False  # a stop is not on the blackboard yet: its lock was held, or it could not be written
-    has_more: bool = False  # there is more, left for the next poll
+    problems: tuple[Problem, ...] = ()  # files that cannot be read
+    is_new: bool = False  # new records came in
+    is_late: bool = False  # a stop could not be written to state.yaml yet, for example because the lock was held
+    has_more: bool = False  # records are left for the next poll
 
 
 class Source(Protocol):
-    """Records that come by no command and are in files of their own; the daemon polls them."""
+    """Records in files of their own, which no command writes; the daemon polls them."""
 
     def streams(self, section: Any, wanted: Container[str], /) -> Mapping[str, tuple[Record, ...]]:
-        """Those of its streams that are wanted, without what people have decided on."""
+        """The wanted streams, without records that a decision has acknowledged."""
         ...
 
     def poll(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Polled:
-        """Take in what is new, and stop whom it concerns. Waits for no lock."""
+        """Read new records and stop whom they concern. Waits for no lock."""
         ...
 
 
 class Scope(NamedTuple, Generic[S]):
-    """One kind of scope, with settings of type S. What needs files gets a board or paths; all else is pure."""
+    """One kind of scope, with settings of type S. What needs files gets a board or paths; the rest is pure."""
 
     section: Section
     settings_of: Callable[["RuleSet", Environment], S]
     evaluator_for: Callable[["RuleSet", S, datetime], "Evaluator[S]"]
-    # What rules see of one session, claim, slice or loop; nothing of one that is stopped or done.
+    # The records that rules see of one session, claim, slice or loop; none if it is stopped or done.
     derive: Callable[[str, Mapping[str, Any], S], Sequence[Record]]
-    # It after edits by hand and the rules were applied. Idempotent.
+    # Applies edits by hand and the rules to one record. Idempotent.
     reconcile: Callable[[str, Mapping[str, Any], "Evaluator[S]", Sections], Transition]
     open_trip: Callable[[Mapping[str, Any], S], OpenTrip | None]
     alarms: Callable[[str, Mapping[str, Any], "Evaluator[S]"], Iterable[Alarm]]
-    # For a gate: the rules alone that stop one, and what lets it continue; its record is None where it is gone.
+    # For the gate: only the rules that stop, and how a person lets the work continue (no record: it was removed).
     rules_of: Callable[["Paths"], "RuleSet"]
     how_to_continue: Callable[[str, Mapping[str, Any] | None], str]
     section_alarms: Callable[[Sections, S], Iterable[Alarm]] = lambda sections, settings: ()
     faults: Callable[[Sections, "RuleSet"], Iterable[Fault]] = lambda sections, rules: ()
-    # Whether one that is stopped may try once more.
+    # Whether a stopped record may make one more attempt.
     may_try: Callable[[Mapping[str, Any], S, datetime], bool] = lambda record, settings, now: False
-    notes: Callable[[S], Iterable[str]] = lambda settings: ()  # what to warn of whatever the answer is
-    gates: Callable[[], Gates] = dict  # of what is not a record of the section
-    ancestors: Callable[["Paths", str], Iterable[str]] = lambda paths, name: ()  # those whose stop also stops it
-    # The changes that records of the inbox ask for. Loaded when one waits.
+    notes: Callable[[S], Iterable[str]] = lambda settings: ()  # warnings of the gate, open or closed
+    gates: Callable[[], Gates] = dict  # for names that are not records of the section, like stages
+    ancestors: Callable[["Paths", str], Iterable[str]] = (
+        lambda paths, name: ()
+    )  # records whose stop also stops this one
+    # How records from the inbox are applied. Loaded when one waits.
     entries: Callable[[], Entries] = dict
     missing: Callable[["Board", Sections], Iterable[Lost]] = lambda board, sections: ()
-    # What no trip waits for, such as a report.
+    # Runs after the change is written: reports and the like, which no trip waits for.
     follow_up: Callable[["Paths", Reconciled], object] = lambda paths, done: None
-    # Stopped means halted: what of that was missing, and was made again.
+    # Restores missing halt files; returns what was restored.
     restore: Callable[["Paths", Any], Iterable[str]] = lambda paths, section: ()
     source: Callable[["Paths"], Source] | None = None

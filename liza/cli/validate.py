@@ -1,7 +1,6 @@
 """`liza validate`."""
 
 import os
-from contextlib import suppress
 from datetime import UTC, datetime
 
 import click
@@ -9,14 +8,10 @@ import click
 from liza.cli import envelope, show
 from liza.cli.group import Call, untimed
 from liza.cli.progress import Waiting
-from liza.errors import LizaError, Unreadable
+from liza.errors import Unreadable
 from liza.model import Problem
-from liza.rules.evaluate import evaluate
 from liza.scopes import validate
 from liza.scopes.inbox import add_waiting
-from liza.scopes.rules_file import rules_in_force
-from liza.scopes.sprint.evaluate import snapshot_of
-from liza.store.board import Board
 from liza.text import plural, printable
 
 
@@ -41,9 +36,7 @@ def command(call: Call, file: str | None) -> int:
     except Unreadable as error:
         raise (error if board is None else add_waiting(error, board)) from None
     checked = {_relative(each): counts for each, counts in found.checked.items()}
-    alarms = _alarms(board, now) if board is not None else []
-    listed = (*found.problems, *alarms)
-    problems = [Problem(p.message, _relative(p.file), p.line, p.column, p.hint, p.level) for p in listed]
+    problems = [Problem(p.message, _relative(p.file), p.line, p.column, p.hint, p.level) for p in found.problems]
     errors = sum(problem.level == "error" for problem in problems)
     if call.as_json:
         counts = {"errors": errors, "warnings": len(problems) - errors}
@@ -51,17 +44,6 @@ def command(call: Call, file: str | None) -> int:
     else:
         _print(checked, problems, errors)
     return 1 if errors else 0
-
-
-def _alarms(board: Board, now: datetime) -> list[Problem]:
-    """What keeps records from counting, or seems to, and did not come by a command of liza."""
-    rules, _ = rules_in_force(board.paths.rules)
-    with suppress(LizaError):  # what cannot be evaluated is among the problems
-        snapshot = snapshot_of(board, board.read(), rules, check=False)
-        hint = "ask who decided it; see: liza status"
-        alarms = evaluate(rules, snapshot, now).alarms
-        return [Problem(text, board.paths.state, hint=hint, level="warning") for text in alarms]
-    return []
 
 
 def _relative(file: str) -> str:

@@ -1,18 +1,20 @@
 """All that is wrong with a blackboard, found at once: records, log, rules, and what every scope holds."""
 
 import os
+from contextlib import suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from liza.errors import Unreadable
+from liza.errors import LizaError, Unreadable
 from liza.model import MAPPINGS, Problem, Snapshot
-from liza.rules.evaluate import RuleSet
+from liza.rules.evaluate import RuleSet, evaluate
 from liza.schema import log as log_schema
 from liza.schema import state
 from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.scopes import inbox
 from liza.scopes.engine import faults, missing
-from liza.scopes.rules_file import notify_problems, read_rules
+from liza.scopes.rules_file import notify_problems, read_rules, rules_in_force
+from liza.scopes.sprint.evaluate import snapshot_of
 from liza.scopes.table import SECTIONS
 from liza.store.board import Board
 from liza.store.document import Document, parse, parse_log
@@ -50,13 +52,24 @@ def validate_board(board: Board, now: datetime) -> Validation:
     if waiting.records or waiting.problems:
         checked[board.paths.inbox] = inbox.waiting_counts(waiting)
     problems += waiting.problems
-    return Validation(checked, (*problems, *_of_protocols(document, rules), *_missing(board, document)))
+    problems += _of_protocols(document, rules)
+    return Validation(checked, (*problems, *_missing(board, document), *_alarms(board, document, now)))
 
 
 def _missing(board: Board, document: Document) -> list[Problem]:
     """What was stopped, and was deleted from the blackboard without a decision."""
     hint = "restore it from .liza/backups/, or decide: liza claim resolve ID --drop -m WHY"
     return [Problem(text, board.paths.state, hint=hint) for text in missing(board, document.data).values()]
+
+
+def _alarms(board: Board, document: Document, now: datetime) -> list[Problem]:
+    """What keeps records from counting, or seems to, and did not come by a command of liza."""
+    rules, _ = rules_in_force(board.paths.rules)
+    with suppress(LizaError):  # what cannot be evaluated is among the problems
+        alarms = evaluate(rules, snapshot_of(board, document, rules, check=False), now).alarms
+        hint = "ask who decided it; see: liza status"
+        return [Problem(text, board.paths.state, hint=hint, level="warning") for text in alarms]
+    return []
 
 
 def validate_file(file: str) -> Validation:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import served
-from tests.cli.run import new_board
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 for name, examples in {"quick": 40, "thorough": 1_500}.items():
@@ -38,6 +37,8 @@ def pytest_collection_finish() -> None:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A project with a blackboard that holds nothing yet."""
+    from tests.cli.run import new_board  # here: what it imports asks for the profile that is loaded above
+
     project = tmp_path / "shop"
     new_board(project)
     return project

@@ -9,7 +9,7 @@ from liza.cli import envelope, show
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person
 from liza.clients.caller import require_person
-from liza.errors import LizaError, Refused, WrongUsage
+from liza.errors import LizaError, WrongUsage
 from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
@@ -17,7 +17,7 @@ from liza.scopes.rules_file import find_rule, read_rules
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.silence import add, expire, unknown_fields
 from liza.store.board import Board
-from liza.text import printable, shell_quoted
+from liza.text import printable
 
 
 @click.group("silence", cls=Family)
@@ -58,13 +58,15 @@ def add_command(
     require_person(board.paths, "liza silence add")
     rules = read_rules(board.paths.rules)
     compiled = find_rule(rules, rule, rules.rules)
-    match = _match(rule, words, everything)
+    match = _fields(words)
     seconds = parse_duration(length)
     if not seconds or seconds < 1:
         raise WrongUsage(f"--for: expected a duration, got {length!r}", hint="like 30m or 2h")
     at = call.at
     absent = unknown_fields(board, rules, compiled, match)
-    entry, not_logged = add(board, rule, match, timedelta(seconds=min(seconds, 10**9)), message, person(by), at)
+    entry, not_logged = add(
+        board, rule, match, everything, timedelta(seconds=min(seconds, 10**9)), message, person(by), at
+    )
     found, warnings = _evaluated(board, rules, at)
     warnings += absent
     warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
@@ -145,19 +147,6 @@ def expire_command(call: Call, name: str, by: str | None) -> int:
         click.echo(f"expired: {printable(name)}; its matches count from the next check on (liza analyze)")
         show.warnings(warnings)
     return 0
-
-
-def _match(rule: str, words: tuple[str, ...], everything: bool) -> dict[str, str]:
-    """The fields that narrow a silence; only --all silences everything that a rule finds."""
-    match = _fields(words)
-    if not match and not everything:
-        raise Refused(
-            f"this would silence all matches of {rule}",
-            hint=f"narrow it: liza silence add {shell_quoted(rule)} FIELD=VALUE ...   (or confirm with --all)",
-        )
-    if match and everything:
-        raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
-    return match
 
 
 def _fields(words: tuple[str, ...]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from liza.errors import LizaError, Refused
+from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import format_time
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.fields import lookup
@@ -15,6 +15,7 @@ from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.log import append_entry
+from liza.text import shell_quoted
 
 
 class Done(NamedTuple):
@@ -25,9 +26,15 @@ class Done(NamedTuple):
 
 
 def add(
-    board: Board, rule: str, match: Mapping[str, str], length: timedelta, reason: str, by: str, now: datetime
-) -> Done:
-    """Put one silence on the blackboard; an empty `match` means all that the rule finds."""
+    board: Board, rule: str, match: Mapping[str, str], everything: bool, length: timedelta, reason: str, by: str,
+    now: datetime,
+) -> Done:  # fmt: skip
+    """Put one silence on the blackboard: of the matches with these fields, or of `everything` that the rule finds."""
+    if not match and not everything:
+        hint = f"narrow it: liza silence add {shell_quoted(rule)} FIELD=VALUE ...   (or confirm with --all)"
+        raise Refused(f"this would silence all matches of {rule}", hint=hint)
+    if match and everything:
+        raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
     if not reason.strip():
         raise Refused("a silence needs a reason", hint="-m 'why this needs no halt'")
     if length > LONGEST:

@@ -1,10 +1,10 @@
 """The one pipeline: read, derive, evaluate, act. Every check of a blackboard is made here.
 
-`liza analyze` and `import liza` call `analyze`; commands that only look call `check` as a dry run; the daemon keeps a
+`liza analyze` and `import liza` call `analyze`; commands that only read call `check` as a dry run; the daemon keeps a
 `Pipeline`, gives it what it has read, and remembers what it has reported.
 
 The shipped rules come first and are put into effect before anything that may cost time or fail: custom rules, the
-schema, the inbox, and the narrower scopes, whose trips no halt of everyone waits for.
+schema, the inbox, and the narrower scopes. A halt of everyone waits for none of these.
 """
 
 import os
@@ -18,7 +18,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.memo import new_memo
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import engine, inbox
-from liza.scopes.inbox import Entered
+from liza.scopes.inbox import Applied
 from liza.scopes.rules_file import overrun
 from liza.scopes.sprint import degraded
 from liza.scopes.sprint import section as sections
@@ -37,11 +37,11 @@ class Evaluated(NamedTuple):
 
     document: Document
     result: Check
-    shipped: Check | None = None  # the trip by the shipped rules that custom rules did not delay
+    shipped: Check | None = None  # the trip by the shipped rules, in effect before custom rules were evaluated
 
 
 class Pipeline:
-    """Evaluates a document and acts on the verdict, as often as wanted, under the same rules."""
+    """Evaluates documents under one set of rules and acts on the verdicts."""
 
     def __init__(self, board: Board, rules: RuleSet, *, acts: bool = True, is_daemon: bool = False) -> None:
         self.board = board
@@ -52,12 +52,12 @@ class Pipeline:
         self.forget()
 
     def forget(self) -> None:
-        """Drop what evaluations have remembered; it only saves time. One evaluation alone remembers nothing."""
+        """Drop the caches, which only save time; a single evaluation has none."""
         self._memo: dict[Any, Any] | None = new_memo() if self._is_daemon else None
         self._shipped_memo: dict[Any, Any] | None = new_memo() if self._is_daemon else None
 
     def evaluate(self, document: Document, now: datetime) -> Evaluated:
-        """The verdict on a document. Only what the shipped rules match is in effect already, where there are others."""
+        """The verdict on a document. With custom rules, matches of the shipped ones are in effect when it returns."""
         shipped = self._trip_shipped(document, now)
         if shipped is not None:
             document = self.board.read(document)  # custom rules add to that trip
@@ -92,7 +92,7 @@ class Pipeline:
         return result
 
     def _trip_shipped(self, document: Document, now: datetime) -> Check | None:
-        """Put into effect what the shipped rules match before custom ones are evaluated; None if that is nothing."""
+        """Put matches of the shipped rules into effect before custom rules are evaluated; None if nothing matched."""
         is_open = sections.open_trigger(document.data.get("circuit_breaker")) is not None
         if not self._acts or not self.rules.custom or is_open:
             return None
@@ -139,10 +139,10 @@ def check(
             return _with_problems(result, document, now) if find_problems else result
         if shipped is not None and shipped.error is not None:
             raise shipped.error  # trying it again would wait for the same lock
-        # What waits is entered before an OK, and after a halt: that waits for no lock.
-        entered = Entered() if result.is_open else inbox.enter_waiting(board, seconds=inbox.SECONDS)
-        if entered.records:
-            waited += entered.records
+        # Records in the inbox are applied before an OK; a halt waits for no lock, so they come after it.
+        applied = Applied() if result.is_open else inbox.apply_waiting(board, seconds=inbox.SECONDS)
+        if applied.records:
+            waited += applied.records
             continue
         try:
             result = pipeline.act(evaluated._replace(shipped=shipped), now, record_check=record_check)
@@ -153,7 +153,7 @@ def check(
         if waited:
             moved = f"moved {plural(waited, 'record')} from {board.paths.inbox} to state.yaml"
             result = result._replace(notes=(moved, *result.notes))
-        result = _follow_up(board, rules, result, document, entered, now)
+        result = _follow_up(board, rules, result, document, applied, now)
         return _with_problems(result, document, now) if find_problems else result
 
 
@@ -167,7 +167,7 @@ def analyze(
     dry_run: bool = False,
     find_problems: bool = True,
 ) -> Check:
-    """One check, with all that a person who asked for it should know; `on_degraded: halt` is put into effect.
+    """One check for a person: with notes on all they should know, and `on_degraded: halt` put into effect.
 
     `broken` is why `rules` are the shipped ones. With an open breaker it is in the result; without one it is raised,
     because the shipped rules finding nothing is not an OK. `own` is the file of the custom rules, if not the
@@ -197,49 +197,49 @@ def _failed(result: Check, error: LizaError) -> Check:
 
 
 def _follow_up(
-    board: Board, rules: RuleSet, result: Check, document: Document, entered: Entered, now: datetime
+    board: Board, rules: RuleSet, result: Check, document: Document, applied: Applied, now: datetime
 ) -> Check:
-    """What no halt waits for: alarms, the inbox, and the narrower scopes."""
+    """The steps after the sprint's verdict is in effect: alarms, the inbox, and the narrower scopes."""
     from liza.scopes.sprint.decisions import keep_decisions
 
     restored = _restore(board, document)
     alerts.append_alerts(board.paths, [("alarm", text) for text in (*result.restored, *restored)], now)
     result = result._replace(notes=(*result.notes, *restored))
-    result = result._replace(notes=(*result.notes, *_enter_waiting(board, entered, is_halted=result.is_open)))
+    result = result._replace(notes=(*result.notes, *_apply_waiting(board, applied, is_halted=result.is_open)))
     result = result._replace(notes=(*result.notes, *keep_decisions(board, result, now)))
     try:
         return result._replace(scoped=engine.reconcile(board, document, rules, os.environ, now))
     except LizaError as error:
         if result.trigger is None:
             raise
-        return result._replace(notes=(*result.notes, error.message))  # that everyone is halted matters more
+        return result._replace(notes=(*result.notes, error.message))  # the halt of everyone matters more
 
 
 def _restore(board: Board, document: Document) -> list[str]:
-    """What was missing of the halts of narrower scopes; a failure is tried again by the next check."""
+    """Restore missing halt files of narrower scopes; after a failure the next check tries again."""
     with suppress(OSError, LizaError):
         return list(engine.restore(board.paths, document.data))
     return []
 
 
 def _with_problems(result: Check, document: Document, now: datetime) -> Check:
-    """The same with what is wrong with the records, and where the sections are, which no halt waits for."""
+    """Add the problems of the records and the positions of the sections, after all that is urgent."""
     whole = take_snapshot(document, now=now)
     return result._replace(snapshot=result.snapshot._replace(problems=whole.problems, spans=whole.spans))
 
 
 def _lost_trigger(board: Board, document: Document) -> Mapping[str, Any] | None:
-    """For a check that writes nothing: a trip that halts the agents and is not on the blackboard is open, too."""
+    """For a dry run: a trip that is in CHECKPOINT but not in `state.yaml` counts as open."""
     if lost_trigger(board, document.data.get("circuit_breaker")) is None:
         return None
-    section = board.read().data.get("circuit_breaker")  # it may have been entered, or resolved, since it was read
+    section = board.read().data.get("circuit_breaker")  # it may have been recorded or resolved since it was read
     return sections.open_trigger(section) or lost_trigger(board, section)
 
 
-def _enter_waiting(board: Board, entered: Entered, *, is_halted: bool) -> list[str]:
-    """What people should know about the inbox; after a halt, what waits is entered now, for the next check."""
+def _apply_waiting(board: Board, applied: Applied, *, is_halted: bool) -> list[str]:
+    """Notes about the inbox. After a halt its records are applied only now, and the next check evaluates them."""
     try:
-        entered = inbox.enter_waiting(board) if is_halted else entered
+        applied = inbox.apply_waiting(board) if is_halted else applied
     except LizaError as error:
         return [f"records wait in {board.paths.inbox}: {error.message}"]
-    return [f"{each.file}: {each.message}" for each in entered.problems]
+    return [f"{each.file}: {each.message}" for each in applied.problems]

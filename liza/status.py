@@ -14,7 +14,7 @@ from liza.model import Silence, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scopes import engine
-from liza.scopes.inbox import Entered, add_waiting, read_waiting
+from liza.scopes.inbox import Applied, add_waiting, read_waiting
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
@@ -46,7 +46,7 @@ class Status(NamedTuple):
     rules: RuleSet
     found: Check  # its `error` is why not all rules could be evaluated
     halt: checkpoint.Checkpoint | None
-    waiting: Entered  # records in the inbox
+    waiting: Applied  # records in the inbox
     daemon: DaemonStatus
     stopped: tuple[str, ...] = ()  # sessions, claims, slices and loops
     stopped_others: tuple[str, ...] = ()  # those of them that are not sessions

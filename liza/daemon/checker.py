@@ -1,4 +1,4 @@
-"""The daemon's checks: when one is due, which rules are in force, and what is reported of each.
+"""The daemon's checks: when one is due, which rules are in force, and what is reported.
 
 The check itself is `liza.check.Pipeline`. What halts comes first, then what people are notified of; the narrower
 scopes and the inbox come after that, and nothing here waits for the lock.
@@ -33,11 +33,11 @@ from liza.store.paths import Paths
 
 LAST_CHECK_EVERY = 60.0  # seconds between two updates of last_check
 RETRY_AFTER = 2.0  # seconds
-_TRIES = 3  # at a blackboard that changes while it is acted on, before other things have their turn
+_TRIES = 3  # of one check if the blackboard keeps changing, before the daemon's other work has its turn
 
 
 class Checker:
-    """One check after the other, each compared with the one before."""
+    """Runs checks and reports how each differs from the one before."""
 
     def __init__(self, paths: Paths, notifier: Notifier, changes: Changes, options: Options) -> None:
         self.paths = paths
@@ -46,7 +46,7 @@ class Checker:
         self.count = 0
         self.found: Check | None = None  # by the last check
         self.seen: dict[str, Any] = {}  # the version of each file that was checked
-        self.has_entered = False  # the last check has entered records that waited: they are not evaluated yet
+        self.has_applied = False  # the last check applied records from the inbox: they are not evaluated yet
         self.reload = True
         self._interval = options.interval
         self._observe = options.observe
@@ -58,7 +58,7 @@ class Checker:
         self._last_check = LastCheck(LAST_CHECK_EVERY)
         self._pipeline: Pipeline | None = None
         self._sources = engine.sources(paths)
-        self._begun: set[str] = set()  # those of them that had records when the rules were read
+        self._begun: set[str] = set()  # sections of sources that had records when the rules were loaded
         self._open: scopes.Open = {}  # trips of narrower scopes
         self._validation_pending = False  # the records of this document are validated when there is time
 
@@ -79,13 +79,13 @@ class Checker:
             self._timed_alarms.update(self.document, self._pipeline.rules, self.found, now)
 
     def check_once_more(self, now: datetime) -> None:
-        """The last check of `--once`: by now everything is reported and nothing comes after it, so it may wait."""
+        """The last check of `--once`: it may wait for the lock, because nothing comes after it."""
         self.board.blocking = True
         self.schedule.check_in(0.0, now)
 
     @property
     def is_finished(self) -> bool:
-        """Whether the last check has done all that follows from it."""
+        """Whether the last check has no unfinished follow-up."""
         return not self.board.is_behind and (self.found is None or not self.found.failed)
 
     def waits_for_writer(self, now: datetime) -> bool:
@@ -96,7 +96,7 @@ class Checker:
         self.seen, self.found, self._reader.document, self._open = {}, None, None, {}
 
     def recover(self, now: datetime) -> None:
-        """After a bug of ours: try again, with nothing that it may have come from."""
+        """After a bug in liza: try again with empty caches, which may have caused it."""
         self._reader.document = None
         if self._pipeline is not None:
             self._pipeline.forget()
@@ -108,7 +108,7 @@ class Checker:
         self._last_check.restart(now)
 
     def update_degraded(self, now: datetime) -> None:
-        """`on_degraded: halt`, once something has not worked for a while."""
+        """Apply `on_degraded: halt` once an error has lasted for the grace period."""
         errors = self._notifier.health.errors
         if self._observe or (self.found is None and not errors):
             return
@@ -129,7 +129,7 @@ class Checker:
         if there != self.seen or self.schedule.is_due(now) or self._halt_or_report_missing(there):
             if there != self.seen:
                 self._changes.await_event(there[self.paths.state])
-                there = versions(self.paths)  # what happened meanwhile has woken us already
+                there = versions(self.paths)  # an event of this change has arrived already
             self.seen = there
             self.schedule.clear()
             self._check(pipeline, now)
@@ -137,14 +137,14 @@ class Checker:
             self._validate(self.document, now)
 
     def _halt_or_report_missing(self, there: Mapping[str, Any]) -> bool:
-        """What was made again and removed once more between two checks seems not to have changed."""
+        """A file that was restored and removed again between two checks looks unchanged, so ask for it by name."""
         is_open = self.found is not None and self.found.trigger is not None
         if self._observe or not is_open or self.schedule.due is not None:
             return False
         return there[self.paths.checkpoint] is None or there[self.paths.report] is None
 
     def _load_rules(self, now: datetime) -> Pipeline:
-        """The active rules; where rules.yaml cannot be used, the last good ones, at first the shipped ones."""
+        """Load the rules. If rules.yaml cannot be used, the last good ones stay active, at first the shipped ones."""
         self.reload = False
         folders = {row.section: os.path.join(self.paths.folder, str(row.folder)) for row, _ in self._sources}
         self._begun = {name for name, folder in folders.items() if os.path.isdir(folder)}
@@ -201,11 +201,11 @@ class Checker:
         self._decisions.report(before, self.found, now)
         self._update_scopes(pipeline.rules, document, now)
         self._restore_halts(document)
-        self._enter_waiting(now)
+        self._apply_waiting(now)
         self._schedule_aging(document, pipeline.rules, now)
 
     def _act(self, pipeline: Pipeline, evaluated: Evaluated, now: datetime) -> Check:
-        """Put the verdict on the sprint into effect; what could not be done is reported, and tried again."""
+        """Put the verdict on the sprint into effect; a failure is reported and retried."""
         record_check = self._last_check.is_due(now)
         found = pipeline.act(evaluated, now, record_check=record_check)
         if found.error is None:
@@ -246,9 +246,9 @@ class Checker:
         self._open = now_open
 
     def _update_sources(self, now: datetime) -> bool:
-        """Take in what came by no command, and stop whom it concerns.
+        """Poll the sources of records that no command writes, and stop whom they concern.
 
-        True if everyone's breaker is to be evaluated now, because a rule of it may read these records.
+        True if new records came in: the sprint is then evaluated again, because its rules may read them.
         """
         if self._observe or self.document is None or self._pipeline is None:
             return False
@@ -274,28 +274,28 @@ class Checker:
         return is_new
 
     def _restore_halts(self, document: Document) -> None:
-        """Stopped means halted: what is missing of that in a narrower scope is made again."""
+        """Restore missing halt files of narrower scopes: stopped means halted."""
         with suppress(OSError, LizaError):  # the next check tries again
             for text in () if self._observe else engine.restore(self.paths, document.data):
                 self._notifier.report(EventKind.ALARM, text)
 
-    def _enter_waiting(self, now: datetime) -> None:
-        """Records that wait in the inbox are entered after what is known was acted on; the next check sees them."""
+    def _apply_waiting(self, now: datetime) -> None:
+        """Apply records from the inbox, after the verdict is in effect; the next check evaluates them."""
         if self._observe:
             return
         try:
-            found = inbox.enter_waiting(self.board, blocking=False, seconds=inbox.SECONDS)
+            found = inbox.apply_waiting(self.board, blocking=False, seconds=inbox.SECONDS)
         except LizaError:
             self.schedule.check_in(RETRY_AFTER, now)  # a lock that is held is not reported: `status` shows what waits
             return
-        self.has_entered = found.records > 0
+        self.has_applied = found.records > 0
         if found.has_more:
-            self.schedule.check_in(0.0, now)  # what has come meanwhile is evaluated before the others are entered
+            self.schedule.check_in(0.0, now)  # new records are evaluated before the others are applied
         else:
             self._notifier.set_active("inbox", causes.of_inbox(found.problems))
 
     def _retry(self, error: LizaError, now: datetime) -> None:
-        """At the next tick where another program's lock is all that is in the way."""
+        """Retry, at the next tick if only another program's lock was in the way."""
         is_for_the_lock = isinstance(error, LockTimeout) or (
             isinstance(error, FollowUpFailed) and error.is_for_the_lock
         )

@@ -91,8 +91,8 @@ class Watcher:
         try:
             self._begin()
             self.tick()
-            while self.checker.has_entered or self.checker.waits_for_writer(self.ticked):
-                self.checker.has_entered = False
+            while self.checker.has_applied or self.checker.waits_for_writer(self.ticked):
+                self.checker.has_applied = False
                 self.tick()
             if not self.checker.is_finished:
                 self.checker.check_once_more(self.ticked)

@@ -22,7 +22,7 @@ from liza.run.open_loop import POLL, OpenLoop
 from liza.run.plan import Plan
 from liza.run.state import RunState
 from liza.run.view import View
-from liza.scopes.inbox import enter_waiting, record_or_queue
+from liza.scopes.inbox import apply_waiting, record_or_queue
 from liza.scopes.loops.files_changed import delete_snapshot
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
 from liza.scopes.sessions.step import usage_line
@@ -143,7 +143,7 @@ class _Loop:
         """Record what an earlier run could not, unless that was killed right after it had."""
         run = self.run
         if run.pending is not None:
-            enter_waiting(run.board)  # where it may wait, if the run was killed right after that
+            apply_waiting(run.board)  # where it may wait, if the run was killed right after that
             entries = run.look().loop.get("iterations") or [{}]
             fields = run.pending.fields(datetime.now(UTC))
             del fields["timestamp"]

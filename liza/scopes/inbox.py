@@ -1,7 +1,7 @@
-"""Recording what cannot be entered now, and entering it later: the one way for every command that makes a record.
+"""Queue records that cannot be written now, and apply them later: the one way for every command that makes a record.
 
 A command calls `record_or_queue`. Where the blackboard cannot be read, or cannot be written, its record waits as a file
-in `.liza/inbox/`. `enter_waiting`, which every check and every recording command calls first, makes the same changes in
+in `.liza/inbox/`. `apply_waiting`, which every check and every recording command calls first, makes the same changes in
 the order of arrival, each exactly once; one that is refused stays in the inbox, is reported, and holds up no other.
 """
 
@@ -33,7 +33,7 @@ def record_or_queue(recording: Recording[T]) -> T:
         return recording.make()
     before = board.changes
     try:
-        enter_waiting(board)
+        apply_waiting(board)
         return recording.make()
     except (LockTimeout, Unreadable, Unwritable) as error:
         if board.changes != before:
@@ -69,20 +69,20 @@ def record_anomaly(board: Board, record: Mapping[str, Any]) -> "Added":
 # --- entering -------------------------------------------------------------------------------------------------------
 
 
-class Entered(NamedTuple):
+class Applied(NamedTuple):
     records: int = 0  # that are on the blackboard now
     problems: "tuple[Problem, ...]" = ()  # the others, and why they still wait
     has_more: bool = False  # time was up: there may be more
 
 
-# For a check: agents can put thousands of records here, and a halt must not wait until all of them are entered.
+# For a check: agents can put thousands of records here, and a halt must not wait until all of them are applied.
 SECONDS = 0.5
 
 
-def enter_waiting(board: Board, *, blocking: bool = True, seconds: float | None = None) -> Entered:
-    """Enter the records that wait. `LockTimeout` or `Unreadable` where none can be entered now.
+def apply_waiting(board: Board, *, blocking: bool = True, seconds: float | None = None) -> Applied:
+    """Apply the records that wait. `LockTimeout` or `Unreadable` if none can be applied now.
 
-    With `seconds`, at least one is entered, and no further one begun after that time.
+    With `seconds`, at least one is applied, and none is begun after that time.
     """
     began = time.monotonic()
     found = inbox.list_inbox(board.paths)
@@ -92,7 +92,7 @@ def enter_waiting(board: Board, *, blocking: bool = True, seconds: float | None 
         board.read()  # a blackboard that cannot be read is one error, not one per record
     for label in found.labels:
         if count and seconds is not None and time.monotonic() - began > seconds:
-            return Entered(count, tuple(problems), has_more=True)
+            return Applied(count, tuple(problems), has_more=True)
         try:
             entering = EntryBoard(board, inbox.read_record(board.paths, label), blocking=blocking)
         except FileNotFoundError:
@@ -106,7 +106,7 @@ def enter_waiting(board: Board, *, blocking: bool = True, seconds: float | None 
             entering.delete_file()
         else:
             problems.append(problem)
-    return Entered(count, tuple(problems))
+    return Applied(count, tuple(problems))
 
 
 def _enter(board: EntryBoard) -> "Problem | None":
@@ -144,8 +144,8 @@ def _knows_kind(kind: str) -> bool:
     return kind == "anomaly" or engine.knows_kind(kind)
 
 
-def read_waiting(board: Board) -> Entered:
-    """What waits, for those who only look: how many records, and which of them can never be entered."""
+def read_waiting(board: Board) -> Applied:
+    """The inbox without applying it: how many records wait, and which of them can never be applied."""
     found = inbox.list_inbox(board.paths)
     problems = [each.as_problem(board.paths.inbox) for each in found.odd]
     count = 0
@@ -156,7 +156,7 @@ def read_waiting(board: Board) -> Entered:
             continue
         except inbox.InvalidRecord as error:
             problems.append(error.as_problem(board.paths.inbox))
-    return Entered(count, tuple(problems))
+    return Applied(count, tuple(problems))
 
 
 def waiting_text(records: int) -> str:
@@ -164,7 +164,7 @@ def waiting_text(records: int) -> str:
     return f"{text} in .liza/inbox/; to add {'it' if records == 1 else 'them'}: liza analyze"
 
 
-def waiting_counts(waiting: Entered) -> dict[str, int]:
+def waiting_counts(waiting: Applied) -> dict[str, int]:
     """The same as --json shows it."""
     return {"waiting": waiting.records, "broken": len(waiting.problems)}
 

@@ -17,7 +17,7 @@ from liza.scopes.claims.change import Context
 from liza.scopes.claims.objections import Objection
 from liza.scopes.claims.record import record_round
 from liza.scopes.claims.states import Round
-from liza.scopes.inbox import enter_waiting, read_waiting, record_anomaly, record_or_queue
+from liza.scopes.inbox import apply_waiting, read_waiting, record_anomaly, record_or_queue
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.record import Iteration, record_iteration
 from liza.scopes.rules_file import read_rules
@@ -137,7 +137,7 @@ def test_killed_entry_is_completed_once(tmp_path: Path, make: Make) -> None:
 
 
 def enter_all(paths: Paths) -> None:
-    enter_waiting(Board(paths))
+    apply_waiting(Board(paths))
 
 
 @EACH

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import liza
 from liza.scopes.claims.objections import Objection
 from liza.scopes.claims.states import Fields, Round
-from liza.scopes.inbox import enter_waiting, read_waiting
+from liza.scopes.inbox import apply_waiting, read_waiting
 from liza.scopes.loops.record import Iteration
 from liza.store import inbox as files
 from liza.store.board import Board
@@ -183,7 +183,7 @@ def test_api_returns_where_a_record_waits(paths: Paths, monkeypatch: pytest.Monk
             liza.loop("coder-1", root=paths.folder).record(files_changed=1)
     assert added.waits is not None
     assert added.file == added.waits.waiting.file
-    assert enter_waiting(Board(paths)).records == 2
+    assert apply_waiting(Board(paths)).records == 2
 
 
 def test_error_after_the_change_does_not_record_again(paths: Paths) -> None:

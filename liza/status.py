@@ -85,7 +85,7 @@ class Status(NamedTuple):
         return self.found.error is not None or not self.found.snapshot.spans  # no spans: it cannot be written
 
     @property
-    def is_entered(self) -> bool:
+    def is_recorded(self) -> bool:
         """Whether the open trip is in state.yaml; otherwise only its CHECKPOINT is there."""
         return sections.open_trigger(self.section) is not None
 

@@ -99,7 +99,7 @@ def _breaker(status: Status) -> None:
         show.trigger(found.trigger, "TRIGGERED")
         if status.open_for is not None:
             click.echo(f"  open for {span_text(timedelta(seconds=status.open_for))}")
-        if not status.is_entered:
+        if not status.is_recorded:
             show.warnings(["this trip halts the agents but is not in state.yaml yet; to record it: liza analyze"])
         return
     health = show.bold("DEGRADED", "yellow") if status.is_degraded else show.bold("OK", "green")

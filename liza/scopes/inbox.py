@@ -128,10 +128,10 @@ def _enter(board: EntryBoard) -> "Problem | None":
     except inbox.AlreadyEntered:
         return None
     except LockTimeout:
-        if not board.is_entered:
+        if not board.is_applied:
             raise
     except Exception as error:  # noqa: BLE001 - whatever an agent put there, it must not hold up the other records
-        if not board.is_entered:
+        if not board.is_applied:
             why = error.message if isinstance(error, LizaError) else f"{type(error).__name__}: {error}"
             hint = getattr(error, "hint", None) or f"look at it, and delete it if it is not needed: {waiting.file}"
             return Problem(f"this record cannot be added: {why}", waiting.file, hint=hint)

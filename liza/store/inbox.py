@@ -240,12 +240,12 @@ class EntryBoard(Board):
         self.allowed: Callable[[Document], None] = lambda document: None
 
     @property
-    def is_entered(self) -> bool:
+    def is_applied(self) -> bool:
         """Whether the record is on the blackboard, whatever went wrong afterwards."""
         return self.changes > 0
 
     def change(self, edit: Callable[[Document], tuple[bytes, T]], *, blocking: bool = True) -> T:
-        if self.is_entered:
+        if self.is_applied:
             return super().change(edit, blocking=blocking)
 
         def marked(document: Document) -> tuple[bytes, T]:

@@ -98,7 +98,7 @@ class Monitor:
                 elif match.rule.action == Action.WARN:
                     events += self._warn(name, match, _since(section, name), now)
         for halt in list_session_halts(self.paths.stopped):
-            if halt.action == STOP and not _is_entered(section, halt):
+            if halt.action == STOP and not _is_recorded(section, halt):
                 try:
                     events += self._enter(board, halt, now)
                 except LizaError as error:
@@ -192,7 +192,7 @@ def _was_resumed(record: Mapping[str, Any], halt: SessionHalt) -> bool:
     return any(run.get("trip_id") == halt.trip for run in mappings_of(record, "history"))
 
 
-def _is_entered(section: Any, halt: SessionHalt) -> bool:
+def _is_recorded(section: Any, halt: SessionHalt) -> bool:
     """Whether a stop is on the blackboard, open or decided on."""
     record = _record(section, halt.session)
     if record is None:

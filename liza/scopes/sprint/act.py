@@ -54,7 +54,7 @@ def act(
     section = document.data.get("circuit_breaker")
     lost = lost_trigger(board, section)
     if lost is not None and board.read().raw != document.raw:
-        raise StaleVerdict  # perhaps it was entered between reading one and the other
+        raise StaleVerdict  # perhaps it was recorded between reading one and the other
     if found.verdict.matches or lost is not None:
         return _trip(board, rules, found, document, lost, now)
     reconciled = _reconcile(section, found.verdict, now).section if section else section

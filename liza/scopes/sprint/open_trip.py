@@ -34,9 +34,9 @@ def keep_open(
     board: Board, rules: RuleSet, found: Check, document: Document, now: datetime, *, record_check: bool
 ) -> Check:
     """The open trip with all that belongs to it in place; `StaleVerdict` where a person has decided meanwhile."""
-    if not sections.is_entered(document.data.get("circuit_breaker"), found.trigger or {}):
+    if not sections.is_recorded(document.data.get("circuit_breaker"), found.trigger or {}):
         return _accept_manual(board, rules, found, document, now)
-    trip, more = _entered_trip(found, rules)
+    trip, more = _recorded_trip(found, rules)
     failed: list[LizaError] = []
     restored = (*_restore_halt(board, trip, now, failed), *_restore_report(board, trip, failed))
     if more:  # what failed is tried once more there
@@ -95,8 +95,8 @@ def _accept_manual(board: Board, rules: RuleSet, found: Check, seen: Document, n
     return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,))
 
 
-def _entered_trip(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
-    """The open trip as it was entered, and the evidence of each rule that has some which the entry lacks."""
+def _recorded_trip(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
+    """The open trip as recorded, and the evidence of each rule that its entry lacks."""
     nothing = {"timestamp": None, "pattern": None, "severity": None, "report_file": REPORT_FILE}
     section = found.snapshot.sections.get("circuit_breaker")
     at = sections.entry_of(section, found.trigger or {})
@@ -121,11 +121,11 @@ def add_message(board: Board, rules: RuleSet, text: str, now: datetime) -> Check
     """Keep a person's text with the trip that is open; without an open trip nothing is done."""
     while True:
         found = evaluate_board(board, board.read(), rules, now)
-        if found.trigger is None or not sections.is_entered(
+        if found.trigger is None or not sections.is_recorded(
             found.snapshot.sections.get("circuit_breaker"), found.trigger
         ):
             return found
-        trip, _ = _entered_trip(found, rules)
+        trip, _ = _recorded_trip(found, rules)
         before = trip.trigger.get("message")
         message = text if not before else before if f"; {text}; " in f"; {before}; " else f"{before}; {text}"
         if message == before:

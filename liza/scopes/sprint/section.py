@@ -12,7 +12,8 @@ from liza.rules.acknowledged import is_trip, open_trigger, origin_of, same_trip
 
 __all__ = [
     "also_matched", "checked", "completed", "decision_on", "entry_of", "follow_numbers", "history_of", "how_resolved",
-    "is_entered", "is_trip", "looked_at", "open_trigger", "reconcile", "resolved", "trigger_fields", "tripped", "whose",
+    "is_recorded", "is_trip", "looked_at", "open_trigger", "reconcile", "resolved", "trigger_fields", "tripped",
+    "whose",
 ]  # fmt: skip
 
 Section = dict[str, Any]
@@ -49,15 +50,15 @@ def is_resolved(section: Any, trip_id: str | None) -> bool:
 
 
 def entry_of(section: Any, trigger: Mapping[str, Any]) -> int | None:
-    """Where in the history a trip that is still open was entered."""
+    """The place of an open trip in the history."""
     for index, entry in enumerate(history_of(section)):
         if isinstance(entry, Mapping) and _is_open(entry) and same_trip(entry, trigger):
             return index
     return None
 
 
-def is_entered(section: Any, trigger: Mapping[str, Any]) -> bool:
-    """Whether liza has entered this open trip. A trigger may have an id of any origin, so the entry must have it."""
+def is_recorded(section: Any, trigger: Mapping[str, Any]) -> bool:
+    """Whether liza has recorded this open trip. A trigger may have an id of any origin, so the entry must have it."""
     trip = trigger.get("trip_id")
     return is_trip_id(trip) and any(
         isinstance(entry, Mapping) and _is_open(entry) and entry.get("trip_id") == trip for entry in history_of(section)
@@ -91,7 +92,7 @@ def looked_at(section: Any, now: datetime) -> Section:
 
 
 def tripped(section: Any, trigger: Mapping[str, Any], evidence: Mapping[str, Any], now: datetime) -> Section:
-    """After a trip: entered in the history once, however often this is done."""
+    """After a trip: it is in the history once, however often this is done."""
     history = history_of(section)
     entry = {name: trigger[name] for name in ("timestamp", "pattern", "severity", "message") if name in trigger}
     entry |= {

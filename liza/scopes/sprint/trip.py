@@ -1,8 +1,8 @@
 """A trip: a match put into effect.
 
 The halt comes first and waits for no lock; then the report; then the blackboard, under its lock, which is the commit
-point; then the log. Each step can be done again without harm under the same trip id, so whatever a crash left undone,
-the next check does.
+point; then the log. Each step is idempotent under one trip id, so the next check completes whatever a crash left
+undone.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ UNKNOWN_PATTERN = "unknown"
 def trip_of(
     board: Board, verdict: Verdict, snapshot: Snapshot, rules: RuleSet, lost: Mapping[str, Any] | None = None
 ) -> Trip | None:
-    """The trip that a verdict calls for: the first match in pack order is the trigger, unless a trip was lost."""
+    """The trip for a verdict. Its trigger is the first match in pack order, or `lost`, as `lost_trigger` returns it."""
     if not verdict.matches:
         if lost is None:
             return None
@@ -60,8 +60,8 @@ def trip_of(
 
 
 def lost_trigger(board: Board, section: Any) -> dict[str, Any] | None:
-    """The trip that halts the agents and is not on the blackboard: it could not be entered, or an older copy was saved
-    over it. It is not resolved, so the next check enters it, under the same id."""
+    """The trip in CHECKPOINT that the blackboard does not have: it could not be recorded, or an older copy of the file
+    was saved over it. It is not resolved, so the next check records it under the same id."""
     halt = checkpoint.read(board.paths.checkpoint)
     if halt is None or halt.trip_id is None or sections.knows(section, halt.trip_id):
         return None
@@ -77,12 +77,12 @@ def lost_trigger(board: Board, section: Any) -> dict[str, Any] | None:
 
 
 def known_severity(word: object) -> str:
-    """The severity that a person wrote, if it is one."""
+    """The severity that a person wrote, or the default for an unknown word."""
     return word if isinstance(word, str) and word in SEVERITIES else DEFAULT_SEVERITY
 
 
 def trip_id_of(match: Match, section: Any) -> str:
-    """The id of the trip that a match calls for; never that of one which is resolved.
+    """The id of the trip for a match; never the id of a resolved trip.
 
     A rule about a number has no records, and equal records (of one second, or without a time) have equal fingerprints.
     """
@@ -94,13 +94,13 @@ def trip_id_of(match: Match, section: Any) -> str:
 
 
 def evidence_of(verdict: Verdict) -> dict[str, str]:
-    """The fingerprints and numbers behind each rule that matched, over all its groups."""
+    """For each rule that matched, the fingerprints and numbers of its evidence, over all its groups."""
     numbers = numbers_of(verdict.matches)
     return {name: format_evidence(records, numbers[name]) for name, records in new_records(verdict.matches).items()}
 
 
 def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:
-    """The records behind each rule that are not acknowledged."""
+    """For each rule that matched, the records that no resolution has acknowledged."""
     found: dict[str, dict[Any, Record]] = {}
     for match in matches:
         found.setdefault(match.rule.name, {}).update({(r.stream, r.key): r for r in match.new})
@@ -123,7 +123,7 @@ def sweep_leftovers(board: Board) -> None:
 
 
 class StaleVerdict(Exception):
-    """The blackboard changed so that the verdict no longer holds: evaluate it again."""
+    """The blackboard changed, and the verdict may no longer hold: evaluate again."""
 
 
 def _is_same(trip: Trip, other: Mapping[str, Any]) -> bool:
@@ -131,7 +131,7 @@ def _is_same(trip: Trip, other: Mapping[str, Any]) -> bool:
 
 
 class _Committed(NamedTuple):
-    """What is entered in state.yaml after the commit: this trip, or another one that is open, or neither."""
+    """What state.yaml has after the commit: this trip, another open one, or neither."""
 
     trip: Trip | None
     other: Mapping[str, Any] | None = None
@@ -140,11 +140,11 @@ class _Committed(NamedTuple):
 def put_into_effect(
     board: Board, trip: Trip, now: datetime, trip_now: Callable[[Document], Trip | None], *, halt: bool = True
 ) -> Trip:
-    """Halt, report, commit, follow up: in this order, each repeatable. `StaleVerdict` if nothing is to trip after all.
+    """Halt, report, commit, follow up, in this order; each can be repeated. `StaleVerdict` if nothing trips after all.
 
-    The halt waits for no lock; without `halt` it is in force already. `trip_now` is called under the lock: what the
-    trip is for the blackboard as it is by then. A step that fails keeps no later one from being done; `FollowUpFailed`
-    reports all of them at the end.
+    The halt waits for no lock; without `halt` it is in force already. `trip_now` is called under the lock, and
+    returns the trip for the blackboard as it is then. A failed step does not prevent the later ones; `FollowUpFailed`
+    reports all failures at the end.
     """
     effect = _Effect(board, trip, now)
     if halt:
@@ -162,16 +162,16 @@ def put_into_effect(
 
 
 class _Effect:
-    """One trip on its way into effect, and the steps that failed.
+    """Puts one trip into effect, and collects the steps that failed.
 
-    Which trip it is, is certain only under the lock; until then CHECKPOINT has the id that this process took it for.
+    The id of the trip is certain only under the lock; until then CHECKPOINT has the one that this process expects.
     """
 
     def __init__(self, board: Board, trip: Trip, now: datetime) -> None:
         self.board, self.trip, self.now = board, trip, now
         self.failed: list[LizaError] = []
         self.is_halted = True
-        self.is_entered = True
+        self.is_recorded = True
         self.triggers = [trip.trigger]  # all whose id CHECKPOINT has had
 
     def attempt(self, step: Callable[[], T]) -> T | None:
@@ -183,7 +183,7 @@ class _Effect:
         self.is_halted = len(self.failed) == known
 
     def name_halt(self, trigger: Mapping[str, Any]) -> LizaError | None:
-        """Give CHECKPOINT the id and time that are entered; why that failed. One that a person removed stays away.
+        """Write the recorded id and time into CHECKPOINT; returns an error. One that a person removed stays removed.
 
         Under the lock, and not afterwards: a person who has decided by then must not find the agents halted again.
         """
@@ -198,52 +198,54 @@ class _Effect:
             checkpoint.remove(self.board.paths.checkpoint, str(each["trip_id"]))
 
     def commit(self, trip_now: Callable[[Document], Trip | None]) -> _Committed:
-        """Enter the trip in state.yaml. If that fails it is still in effect: the next check enters it."""
+        """Record the trip in state.yaml. If that fails, it is still in effect, and the next check records it."""
         known = len(self.failed)
-        committed = self.attempt(lambda: self.board.change(lambda document: self._entered(document, trip_now)))
-        self.is_entered = len(self.failed) == known
+        committed = self.attempt(lambda: self.board.change(lambda document: self._with_trip(document, trip_now)))
+        self.is_recorded = len(self.failed) == known
         return committed or _Committed(self.trip)
 
-    def _entered(self, document: Document, trip_now: Callable[[Document], Trip | None]) -> tuple[bytes, _Committed]:
-        """The blackboard with the trip entered, once its halt and its report are those of the trip that is entered."""
+    def _with_trip(self, document: Document, trip_now: Callable[[Document], Trip | None]) -> tuple[bytes, _Committed]:
+        """The blackboard with the trip in it, after CHECKPOINT and the report were brought in line with that trip."""
         section = sections.reconcile(document.data.get("circuit_breaker"), self.now).section
         other = sections.open_trigger(section)
-        if other is not None and not sections.is_entered(section, other):
+        if other is not None and not sections.is_recorded(section, other):
             other = None  # a person wrote it, and this trip is that one, put into effect
-        entered = None if other is not None and not _is_same(self.trip, other) else trip_now(document)
-        if entered is None or (other is not None and not _is_same(entered, other)):
+        recorded = None if other is not None and not _is_same(self.trip, other) else trip_now(document)
+        if recorded is None or (other is not None and not _is_same(recorded, other)):
             # An open trip stays open until a person decides, also one whose evidence is gone by now.
             if other is not None and (error := self.name_halt({**self.trip.trigger, **other})) is not None:
                 self.failed.append(error)
             return document.raw, _Committed(None, other)
         if other is not None and other.get("timestamp"):  # another check was first: it is the same trip, from then on
             message = {"message": other["message"]} if other.get("message") else {}
-            entered = entered._replace(trigger={**message, **entered.trigger, "timestamp": other["timestamp"]})
-        if (error := self.name_halt(entered.trigger)) is not None:
+            recorded = recorded._replace(trigger={**message, **recorded.trigger, "timestamp": other["timestamp"]})
+        if (error := self.name_halt(recorded.trigger)) is not None:
             if not self.is_halted:
-                # A trip that is entered and has no halt would look as if a person had removed it.
+                # A recorded trip without a halt would look as if a person had removed the halt.
                 hint = "fix the problem with CHECKPOINT, then run: liza analyze"
                 raise Refused(
                     "nothing is recorded before the agents are halted", hint=hint, file=self.board.paths.state
                 )
             self.failed.append(error)
-        if entered.trigger != self.trip.trigger:  # no trip is entered that people cannot read about
-            self.attempt(lambda: write_report(self.board, entered, instead_of=self.trip))
-        listed = evidence.kept(self.board, entered.trigger, entered.evidence)  # its file is there before what names it
-        new = sections.tripped(section, entered.trigger, listed, self.now)
-        return edit.replace_section(document, "circuit_breaker", new), _Committed(entered)
+        if recorded.trigger != self.trip.trigger:  # people can read about every recorded trip
+            self.attempt(lambda: write_report(self.board, recorded, instead_of=self.trip))
+        listed = evidence.kept(
+            self.board, recorded.trigger, recorded.evidence
+        )  # its file is there before what names it
+        new = sections.tripped(section, recorded.trigger, listed, self.now)
+        return edit.replace_section(document, "circuit_breaker", new), _Committed(recorded)
 
     def follow_up(self, trip: Trip) -> None:
         self.attempt(lambda: archive(self.board, trip))
         self.attempt(lambda: log_trip(self.board, trip.trigger, self.now))
         if self.failed:
-            # What rules found they find again; a person's text may be nowhere if it could not be entered.
-            is_lost = trip.trigger.get("message") and not self.is_entered
+            # The rules will match again; a person's text is lost if it could not be recorded.
+            is_lost = trip.trigger.get("message") and not self.is_recorded
             raise FollowUpFailed(self.failed, trip.trigger, "the same command again" if is_lost else "liza analyze")
 
 
 class FollowUpFailed(LizaError, RuntimeError):
-    """A trip that is in effect, but not all of its follow-up could be done; each failure is among the problems."""
+    """A trip is in effect, but some follow-up steps failed; `problems` has each of them."""
 
     exit_code = 3
     status = "triggered"

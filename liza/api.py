@@ -74,21 +74,24 @@ def record(
     return record_anomaly(_board(root), stamped(given))
 
 
-def resolve(text: str, *, by: str, root: Root = None, now: datetime | None = None) -> "Resolution":
+def resolve(
+    text: str, *, by: str, cause: str | None = None, root: Root = None, now: datetime | None = None
+) -> "Resolution":
     """Record the decision on the open trip and let the agents continue, as `liza resolve` does.
 
     Only a person closes the sprint's breaker: `by` is who decided, and `text` what was decided and where it is written
-    down. In the result, `trigger` is what was resolved (None: nothing was open), and `left` a CHECKPOINT that is still
-    there, for instance because a person made it.
+    down; `cause` is what was at fault: a severity, or "false_alarm". In the result, `trigger` is what was resolved
+    (None: nothing was open), and `left` a CHECKPOINT that is still there, for instance because a person made it.
 
-    Raises `Refused` where the text or the person is empty, and inside an agent. Without a terminal it is alarmed.
+    Raises `Refused` where the text or the person is empty or the cause unknown, and inside an agent. Without a
+    terminal it is alarmed.
     """
     from liza.clients.caller import has_terminal, require_person
     from liza.scopes.sprint.resolve import resolve
 
     board = _board(root)
     require_person(board.paths, "liza resolve")
-    return resolve(board, text, by.strip(), _moment(now), terminal=has_terminal())
+    return resolve(board, text, by.strip(), _moment(now), cause=cause, terminal=has_terminal())
 
 
 def gate(

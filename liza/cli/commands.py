@@ -19,6 +19,7 @@ COMMANDS = (
     Command("sessions", "watching", "liza.cli.sessions", "List the agents' sessions of the last day."),
     Command("gate", "watching", "liza.cli.scoped_gate", "For agents' hooks: may work continue? Exit code 0 or 2."),
     Command("replay", "watching", "liza.cli.replay", "Replay the records: when would each rule have tripped?"),
+    Command("stats", "watching", "liza.cli.stats", "Show per rule the trips, false alarms and times to the decision."),
     Command("doctor", "watching", "liza.cli.doctor", "Diagnose the setup and suggest fixes."),
     Command("resolve", "deciding", "liza.cli.resolve", "Record the decision on a trip, and let the agents continue."),
     Command("trip", "deciding", "liza.cli.trip", "Halt all agents by hand."),

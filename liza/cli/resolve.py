@@ -6,6 +6,7 @@ from liza.cli import envelope, show
 from liza.cli.group import Call, by_option, plain
 from liza.cli.options import person
 from liza.clients.caller import has_terminal, require_person
+from liza.schema.severities import CAUSES
 from liza.scopes.sprint.resolve import resolve
 from liza.scopes.sprint.section import also_matched
 from liza.store.checkpoint import removal
@@ -15,8 +16,13 @@ from liza.text import one_line, printable
 @click.command("resolve")
 @click.option("-m", "--message", metavar="TEXT", required=True, help="The decision, and where it is documented.")
 @by_option
+@click.option(
+    "--cause",
+    type=click.Choice(list(CAUSES)),
+    help="What was at fault, or false_alarm; for liza stats.",
+)
 @plain
-def command(call: Call, message: str, by: str | None) -> int:
+def command(call: Call, message: str, by: str | None, cause: str | None) -> int:
     """Record the decision on a trip, and let the agents continue.
 
     The trip moves into the history with the decision, its CHECKPOINT is removed, and its evidence no longer counts for
@@ -25,10 +31,11 @@ def command(call: Call, message: str, by: str | None) -> int:
     \b
     Examples:
       liza resolve -m "ADR-003: entities are flattened on import" --by alice
+      liza resolve -m "the sandbox was restarted on purpose" --cause false_alarm
     """
     board = call.board
     require_person(board.paths, "liza resolve")
-    done = resolve(board, message, person(by), call.at, terminal=has_terminal())
+    done = resolve(board, message, person(by), call.at, cause=cause, terminal=has_terminal())
     show.warnings(board.stuck, err=True)
     if call.as_json:
         status = "resolved" if done.trigger else "already" if not done.finished else "finished"

@@ -63,4 +63,7 @@ SEVERITIES: dict[str, Severity] = {
     ),
 }
 
+FALSE_ALARM = "false_alarm"
+CAUSES = (*SEVERITIES, FALSE_ALARM)  # what a decision may name as the cause of a trip
+
 UNKNOWN = _severity("unknown layer", "unknown severity", "severity", ("NAME the severity",), "decision logged")

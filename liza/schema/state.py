@@ -10,7 +10,7 @@ from typing import Any
 from liza.model import Fault, Path, list_in
 from liza.schema import anomalies, kinds, loops
 from liza.schema.kinds import OneOf
-from liza.schema.severities import SEVERITIES
+from liza.schema.severities import CAUSES, SEVERITIES
 from liza.schema.walker import Each, Faults, Named, Records, Shape, Table, walk
 from liza.text import did_you_mean, value_text
 
@@ -123,6 +123,7 @@ _HISTORY = Table(
         "resolution": kinds.text,
         "resolved_at": kinds.time,
         "resolved_by": kinds.label,
+        "cause": OneOf(CAUSES, "a severity or false_alarm"),
     },
     required=("timestamp",),
     past=("timestamp", "resolved_at"),

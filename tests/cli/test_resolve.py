@@ -135,7 +135,8 @@ def test_text_is_kept_verbatim(tmp_path: Path) -> None:
     assert board.trips[0]["resolution"] == text
     report = board.report.read_text()
     assert "\u202e" not in report
-    assert "<b>" not in report
+    assert " <b>" not in report
+    assert "\\<b>" in report
     assert "{{ 7\\*7 }}" in report
 
 
@@ -232,7 +233,7 @@ def test_manual_trip_halts_reports_and_resolves(tmp_path: Path) -> None:
     assert board.halt["trip"] == board.trigger["trip_id"]
     report = board.report.read_text()
     assert "three ways to mock the sandbox" in report
-    assert "REVISIT the goal" in report
+    assert "REVISIT goal and brief" in report
     assert [path.read_text() for path in board.archived] == [report]
     assert len(board.logged) == 1
     assert board.analyze().code == 3

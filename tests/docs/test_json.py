@@ -51,7 +51,13 @@ def test_json_of_watching(shell: Shell) -> None:
     shell.lines("watch --once", code=3)
     shell.ask("status", code=3)
     shell.ask("trip", "-m", "by hand, too", code=3)
+    assert shell.ask("stats", code=0)["rules"][0]["seconds_to_decision"]["median"] is None
+    shell.ask("resolve", "-m", "back at six", "--cause", "false_alarm")
     shell.ask("resolve", "-m", "back at six")
+    blocked(folder, "task-3", "task-4")
+    shell.ask("analyze", code=3)
+    (found,) = shell.ask("stats", code=0)["rules"]
+    assert (found["trips"], found["false_alarms"], len(found["tripped_again"])) == (2, 1, 1)
     shell.ask("resolve", "-m", "back at six")
     shell.ask("replay")
     (folder / ".liza" / "CHECKPOINT").touch()
@@ -80,7 +86,7 @@ def test_json_of_watching(shell: Shell) -> None:
     shell.lines("watch --once", code=4)
     shell.seen["watch --once"] |= set(SECTIONS["watch --once"].statuses)  # the others are those of the daemon
     assert set(SECTIONS["watch"].statuses) == {str(kind) for kind in EventKind}
-    keys = ["analyze", "status", "watch --once", "replay", "resolve", "trip", "log anomaly"]
+    keys = ["analyze", "status", "stats", "watch --once", "replay", "resolve", "trip", "log anomaly"]
     shell.assert_all_shown(*keys, "silence add", "silence list", "silence expire")
 
 

@@ -169,7 +169,8 @@ def _distinct(values: Iterable[Any]) -> list[str]:
 def decision(entry: Mapping[str, Any]) -> str:
     """What is added to a report once a human has decided: how its entry in the history was completed."""
     at, by = cell(entry.get("resolved_at")), cell(sections.whose(entry))
-    return f"{_DECIDED} {at}  \n**By:** {by}\n\n{_quoted(str(entry.get('resolution') or ''))}\n"
+    cause = f"  \n**Cause:** {cell(entry['cause'])}" if entry.get("cause") else ""
+    return f"{_DECIDED} {at}  \n**By:** {by}{cause}\n\n{_quoted(str(entry.get('resolution') or ''))}\n"
 
 
 def is_about(path: str, trip: str, decided: bool = False) -> bool:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Origin, Problem, format_time
+from liza.schema.severities import CAUSES
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
@@ -19,7 +20,7 @@ from liza.scopes.sprint.trip import FollowUpFailed, lost_trigger, sweep_leftover
 from liza.store import alerts, checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document
-from liza.text import person_name
+from liza.text import person_name, suggestion, value_text
 
 
 class Resolution(NamedTuple):
@@ -29,8 +30,17 @@ class Resolution(NamedTuple):
     earlier: Mapping[str, Any] | None = None  # the last decision, where another one was faster and this one is none
 
 
-def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool = True) -> Resolution:
-    """Close the open trip with a message; `Refused` if it is empty, or names no person.
+class _Decision(NamedTuple):
+    text: str
+    by: str
+    cause: str | None  # a severity or false_alarm
+    terminal: bool
+
+
+def resolve(
+    board: Board, text: str, by: str, now: datetime, *, cause: str | None = None, terminal: bool = True
+) -> Resolution:
+    """Close the open trip with a message; `Refused` if it is empty, names no person, or the cause is unknown.
 
     Without a terminal it may have been an agent that cleared its environment: that is entered, and alarmed.
     """
@@ -40,13 +50,16 @@ def resolve(board: Board, text: str, by: str, now: datetime, *, terminal: bool =
     by = person_name(by)
     if not by:
         raise Refused("a resolution needs the name of the person who decided", hint="liza resolve -m '...' --by NAME")
+    if cause is not None and cause not in CAUSES:
+        raise Refused(f"unknown cause {value_text(cause)}", hint=suggestion(cause, CAUSES))
     sweep_leftovers(board)
     with suppress(Unreadable):  # in the middle of a save; what is read below, under the lock, decides
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is not None:
             _enter_lost(board, now)
-    decided = board.change(lambda document: _commit(board, document, text.strip(), by, now, terminal))
+    decided = board.change(lambda document: _commit(board, document, _Decision(text.strip(), by, cause, terminal), now))
     if decided.trigger is not None:
         decision = {"resolution": text.strip(), "resolved_at": format_time(now), "resolved_by": by}
+        decision |= {"cause": cause} if cause is not None else {}
         entry = {**decided.trigger, **decision, "origin": Origin.COMMAND}
         if not terminal:
             alerts.append_alerts(board.paths, [("alarm", sections.without_terminal_text(entry))], now)
@@ -69,17 +82,15 @@ class _Decided(NamedTuple):
     completed: Mapping[str, Any] | None = None
 
 
-def _commit(
-    board: Board, document: Document, text: str, by: str, now: datetime, terminal: bool
-) -> tuple[bytes, _Decided]:
+def _commit(board: Board, document: Document, decision: _Decision, now: datetime) -> tuple[bytes, _Decided]:
     section = sections.reconcile(document.data.get("circuit_breaker"), now).section
     trigger = sections.open_trigger(section)
     decided = _Decided(section)
     if trigger is not None:
-        section = sections.resolved(section, text, by, now, terminal=terminal)
+        section = sections.resolved(section, *decision[:2], now, cause=decision.cause, terminal=decision.terminal)
         _log_command(board, section, dict(trigger), now)
         decided = _Decided(section, trigger=dict(trigger))
-    elif (late := sections.completed(section, text, by)) is not None:
+    elif (late := sections.completed(section, *decision[:3])) is not None:
         section, entry = late
         _log_command(board, section, entry, now)
         decided = _Decided(section, completed={**entry, "origin": Origin.COMMAND})

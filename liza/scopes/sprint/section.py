@@ -18,7 +18,7 @@ __all__ = [
 
 Section = dict[str, Any]
 WITHOUT_TERMINAL = "without_terminal"  # a decision that perhaps no person made
-_DECISION = ("resolution", "resolved_at", "resolved_by", WITHOUT_TERMINAL)
+_DECISION = ("resolution", "resolved_at", "resolved_by", "cause", WITHOUT_TERMINAL)
 BY_HAND = "by hand"  # as resolved_by where the name is unknown
 MANUAL = "manual"  # the pattern of a trip for which a person named none
 
@@ -133,10 +133,13 @@ def also_matched(trigger: Mapping[str, Any]) -> list[str]:
     return [str(name) for name in list_in(trigger.get("also_matched"))]
 
 
-def resolved(section: Any, text: str, by: str, now: datetime, *, terminal: bool = True) -> Section:
+def resolved(
+    section: Any, text: str, by: str, now: datetime, *, cause: str | None = None, terminal: bool = True
+) -> Section:
     """After a human's decision: it completes the entry that the trip made."""
     trigger = open_trigger(section) or {}
     decision: dict[str, Any] = {"resolution": text, "resolved_at": format_time(now), "resolved_by": by}
+    decision |= {"cause": cause} if cause is not None else {}
     decision |= {} if terminal else {WITHOUT_TERMINAL: True}
     history = history_of(section)
     at = entry_of(section, trigger)
@@ -159,13 +162,14 @@ def without_terminal_text(entry: Mapping[str, Any]) -> str:
     return f"{who}: {entry.get('resolution')}"
 
 
-def completed(section: Any, text: str, by: str) -> tuple[Section, Mapping[str, Any]] | None:
+def completed(section: Any, text: str, by: str, cause: str | None = None) -> tuple[Section, Mapping[str, Any]] | None:
     """The text for the last trip that was closed without one; None if there is no such trip."""
     history = history_of(section)
     at = _last(history, lambda entry: entry.get("result") == "TRIGGERED" and bool(entry.get("trip_id")))
     if at is None or history[at].get("resolution"):
         return None
-    history[at] = {**history[at], "resolution": text, "resolved_by": by}
+    named = {"cause": cause} if cause is not None else {}
+    history[at] = {**history[at], "resolution": text, "resolved_by": by, **named}
     return {**_plain(section), "history": history}, history[at]
 
 

@@ -1,6 +1,7 @@
 """Steps: what a session did, one entry a tool call, made of the events that its client's hook reported."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from liza.scopes.sessions.tools import SHIPPED, Tools
 
 LONGEST = 4096  # bytes of input and result that are kept; their identities are of the whole
 _SEARCHED = 1 << 20  # characters of a result in which errors are looked for
+_EXIT_CODE = re.compile(r"\AExit code \d+\s*")  # a line of the client, which is no error that commands have in common
 
 
 def steps_of(event: Event, time: str, tools: Tools = SHIPPED) -> Iterator[dict[str, Any]]:
@@ -57,17 +59,12 @@ def _error(call: Call, result: str) -> str | None:
     from liza.toolerrors.errors import errors_of
 
     head = result if len(result) <= _SEARCHED else f"{result[: _SEARCHED // 2]}\n{result[-_SEARCHED // 2 :]}"
+    head = _EXIT_CODE.sub("", head)
     found = errors_of(head)
     if found:
         return mask(found[0].signature)
-    return mask(_first_line(head)) if call.outcome is not Outcome.UNKNOWN else None
-
-
-def _first_line(text: str) -> str:
-    """The first line that says something; the client's own line with the exit code says the least."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    shown = [line for line in lines if not line.startswith("Exit code ")]
-    return (shown or lines or [""])[0][:500]
+    first_line = next((line.strip() for line in head.splitlines() if line.strip()), None)
+    return mask(first_line[:500]) if first_line and call.outcome is not Outcome.UNKNOWN else None
 
 
 def kept_text(text: str) -> str:

@@ -206,6 +206,17 @@ def test_same_error_in_three_sessions_halts_everyone(folder: Path) -> None:
     assert all(f"{number}{SESSION[1:]}" in report for number in range(3))
 
 
+@pytest.mark.parametrize("result", ["Exit code 1", "Exit code 1\n{n} differs from what was expected in step {n}{n}"])
+def test_exit_code_alone_is_not_an_error_that_sessions_share(folder: Path, result: str) -> None:
+    for number in range(6):
+        step = failing(f"t{number}", f"{number % 3}{SESSION[1:]}", command=f"./check-{number % 3}.sh")
+        run(folder, "after", {**step, "error": result.format(n="abc"[number % 3] * 9)})
+    look(folder)
+    look(folder)
+    assert all(each["steps"] == 2 for each in sessions(folder).values())
+    assert not (folder / ".liza" / "CHECKPOINT").exists()
+
+
 def test_running_daemon_sees_an_error_that_sessions_share(folder: Path) -> None:
     """The last of the steps comes when the daemon has evaluated the others."""
     try:

@@ -39,7 +39,7 @@ def answer_of(output: str) -> Answer:
     failure: str | None = None
     spent = _Spent()
     is_json = False
-    for line in _values(output):
+    for line in json_values(output):
         if isinstance(line, str):
             words.append(line)
             continue
@@ -52,7 +52,7 @@ def answer_of(output: str) -> Answer:
     return Answer(tuple(words), is_json, failure, tuple(commands), spent.tokens, spent.cost, spent.usage, spent.session)
 
 
-def _values(output: str) -> Iterator[Mapping[str, Any] | str]:
+def json_values(output: str) -> Iterator[Mapping[str, Any] | str]:
     """Each line as the object that it is, or as a text; an answer of one object over many lines as that object."""
     stripped = output.strip()
     if stripped.startswith("{") and isinstance(whole := _json(stripped), dict):

@@ -35,21 +35,27 @@ class Tried(NamedTuple):
 
 
 def context(
-    number: int, task: str | None, model: str | None, state: LoopResult, tried: Sequence[Tried], escalated: str | None
+    number: int,
+    task: str | None,
+    model: str | None,
+    state: LoopResult,
+    tried: Sequence[Tried],
+    escalated: str | None,
+    warning: str | None = None,
 ) -> str:
-    return "\n".join(_lines(number, task, model, state, tried, escalated)) + "\n"
+    texts = [each for each in (escalated, warning and f"Warning: {warning}") if each]
+    return "\n".join(_lines(number, task, model, state, tried, texts)) + "\n"
 
 
 def _lines(
-    number: int, task: str | None, model: str | None, state: LoopResult, tried: Sequence[Tried], escalated: str | None
+    number: int, task: str | None, model: str | None, state: LoopResult, tried: Sequence[Tried], texts: Sequence[str]
 ) -> Iterator[str]:
     yield f"# Iteration {number} of loop {printable(state.name)}"
     yield ""
     yield from (f"- {name}: {printable(value)}" for name, value in (("Task", task), ("Model", model)) if value)
     count = state.loop.get("loop_count") or 0
     yield f"- The breaker of this loop is {state.status} after {plural(count, 'iteration')}."
-    if escalated:
-        yield f"- {printable(escalated)}"
+    yield from (f"- {printable(each)}" for each in texts)
     yield from _levels(state.signals)
     yield from _errors(tried)
     yield from _faults(tried)

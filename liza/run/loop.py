@@ -21,6 +21,7 @@ from liza.run.iteration import Done, Workplace, iterate
 from liza.run.open_loop import POLL, OpenLoop
 from liza.run.plan import Plan
 from liza.run.state import RunState
+from liza.run.stuck import Judged, RunSteps
 from liza.run.view import View
 from liza.scopes.inbox import apply_waiting, record_or_queue
 from liza.scopes.loops.files_changed import delete_snapshot
@@ -57,6 +58,10 @@ class _Loop:
         self.run, self.view = run, view
         self.when_open = OpenLoop(run, view)
         self.boxes: int | None = None  # in the plan, at the last look
+        about = {"name": os.environ.get("LIZA_AGENT"), "task": run.job.task, "loop": run.job.loop}
+        self.about = {key: value for key, value in about.items() if value is not None}
+        self.steps = RunSteps(run.board.paths, run.session.name, self.about)
+        self.judged = Judged()  # after the last iteration
 
     def already_open(self) -> End | None:
         """A loop that was open before is for a person to close: no run begins with it."""
@@ -75,7 +80,9 @@ class _Loop:
             return self.when_open.handle(loop)
         if run.is_last:
             return End(Ending.STOPPED, f"not completed after {plural(run.here, 'iteration')} (--max {run.job.maximum})")
-        page = context.context(run.number + 1, run.job.task, run.model, loop, run.tried, run.escalated)
+        page = context.context(
+            run.number + 1, run.job.task, run.model, loop, run.tried, run.escalated, self.judged.warning
+        )
         run.session.write_context(page)
         self.view.iterates(run.number + 1, run.model, loop)
         self._begin()
@@ -103,8 +110,18 @@ class _Loop:
         self.view.recorded(done, loop)
         for each in done.unkept:
             self.view.note(each)
-        self._record_usage(done)
+        self._record_calls(done)
         return loop
+
+    def _record_calls(self, done: Done) -> None:
+        """What the agent called and used, as far as its output says."""
+        try:
+            self.judged = self.steps.add(done)
+            self._record_usage(done)
+        except OSError as error:
+            self.view.note(f"the steps of session {self.run.session.name} could not be written: {error.strerror}")
+        for text in filter(None, self.judged):
+            self.view.note(text)
 
     def _record_usage(self, done: Done) -> None:
         """What the agent used, beside the steps of its session."""
@@ -113,11 +130,7 @@ class _Loop:
             return
         session = done.answer.session or run.session.name
         time = format_time(datetime.now(UTC))
-        about = {"name": os.environ.get("LIZA_AGENT"), "task": run.job.task, "loop": run.job.loop}
-        try:
-            append_lines(run.board.paths, session, [usage_line(session, time, usage, **about)])
-        except OSError as error:
-            self.view.note(f"the usage of session {session} could not be written: {error.strerror}")
+        append_lines(run.board.paths, session, [usage_line(session, time, usage, **self.about)])
 
     def check_plan(self, plan: Plan | None) -> None:
         """Report boxes that are gone from the plan: deleting an open item completes it as well as ticking it."""
@@ -158,7 +171,9 @@ class _Loop:
             return End(Ending.STOPPED, "standard output was closed")
         if self.run.interrupts.number is not None:
             return self._interrupted()
-        return self.when_open.handle(loop) if self.run.is_open(loop) else None
+        if self.run.is_open(loop):
+            return self.when_open.handle(loop)
+        return End(Ending.OPEN, f"the agent is stuck: {self.judged.stop}") if self.judged.stop else None
 
     def _halted(self) -> End | None:
         """The files and signals with which people stop agents. PAUSE is waited for."""

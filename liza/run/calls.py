@@ -1,0 +1,52 @@
+"""The tool calls in the JSON lines that Claude Code, Qwen Code, Codex and Gemini CLI print."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from liza.clients.event import Call, Outcome
+from liza.run.answers import json_values
+
+
+def calls_of(output: str) -> Iterator[Call]:
+    """The calls that have a result, in the order of their results; none in plain text."""
+    asked: dict[str, tuple[str, Any]] = {}  # tool and input, by the call's id
+    for line in json_values(output):
+        if isinstance(line, str):
+            continue
+        for part in _parts(line):
+            call = part.get("id") or part.get("tool_id")
+            if part.get("type") == "tool_use" and isinstance(call, str):
+                tool = part.get("name") or part.get("tool_name")
+                asked[call] = str(tool), part.get("input") or part.get("parameters")
+            elif (found := _finished(part, asked)) is not None:
+                yield found
+
+
+def _parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """What may be a call or a result: the line itself, its item, or the parts of its message."""
+    message = line.get("message")
+    content = message.get("content") if isinstance(message, Mapping) else None
+    item = line.get("item") if line.get("type") == "item.completed" else None
+    for part in (line, item, *(content if isinstance(content, list) else ())):
+        if isinstance(part, Mapping):
+            yield part
+
+
+def _finished(part: Mapping[str, Any], asked: dict[str, tuple[str, Any]]) -> Call | None:
+    if part.get("type") == "command_execution":
+        outcome = Outcome.OK if part.get("exit_code") == 0 else Outcome.FAILED
+        return Call(None, "shell", {"command": part.get("command")}, _text(part.get("aggregated_output")), outcome)
+    known = asked.pop(str(part.get("tool_use_id") or part.get("tool_id")), None)
+    if part.get("type") != "tool_result" or known is None:
+        return None
+    failed = part.get("is_error") is True or part.get("status") == "error"
+    # Gemini reports success also for a command that failed: then what the result shows decides.
+    outcome = Outcome.FAILED if failed else Outcome.UNKNOWN if "status" in part else Outcome.OK
+    return Call(None, *known, _text(part.get("content", part.get("output"))), outcome)
+
+
+def _text(content: Any) -> str:
+    """A result: a text, or a list of parts of which some are text."""
+    if isinstance(content, list):
+        return "\n".join(str(part["text"]) for part in content if isinstance(part, Mapping) and "text" in part)
+    return content if isinstance(content, str) else ""

@@ -2,13 +2,14 @@
 # liza's hook for coding agents: sh hook.sh CLIENT KIND, with the client's event as JSON on standard input.
 #
 # KIND says what the event is to liza: `before` a tool or model call, `prompt`, `after` calls were made, `start` of a
-# session, or `note`. The event is never parsed here, and liza is started only while agents are halted, or this session
-# is stopped or warned, because an agent runs this twice for every call. Where liza cannot be started, this script decides: a halt
+# session, `request` to the model of a client that reports no start, or `note`. The event is never parsed here, and liza
+# is started only while agents are halted, or this session is stopped or warned, because an agent runs this twice for
+# every call. Where liza cannot be started, this script decides: a halt
 # blocks with exit code 2, the only one that clients block on; without a halt the call goes on.
 umask 077
 client=$1 kind=$2
 refused=0 # only what is about to begin can be refused: at the end of a turn, 2 would make the agent go on
-case $kind in before | prompt) refused=2 ;; esac
+case $kind in before | prompt | request) refused=2 ;; esac
 
 # --- the blackboard: LIZA_ROOT, else the nearest .liza upward, or that of the main work tree of git -------------------
 main_board() { # in $1, the top of a linked work tree: sets $main to the .liza of the main one
@@ -67,7 +68,7 @@ new_draft() { # a name that cannot be predicted, and no file there; without star
 # --- keep the event for the daemon, whole or not at all; a failure must not stop the agent ----------------------------
 event=
 case $kind in
-  before | prompt) ;;
+  before | prompt | request) ;;
   *)
     spool=$board/spool
     if [ ! -L "$spool" ] && { [ -d "$spool" ] || mkdir "$spool" 2> /dev/null || [ -d "$spool" ]; } &&
@@ -94,16 +95,27 @@ concerns() { # whether the halt of a session may be about this event: its name i
   return 1
 }
 
+is_watched() { # whether a daemon seems to run; liza itself looks better
+  pid=
+  while read -r key pid && [ "$key" != '"pid":' ]; do pid=; done 2> /dev/null < "$board/watch.json"
+  pid=${pid%,}
+  [ -n "$pid" ] && kill -0 "$pid" 2> /dev/null || return
+  line=unknown # one that has ended, and was not waited for, has no command
+  [ ! -r "/proc/$pid/cmdline" ] || read -r line 2> /dev/null < "/proc/$pid/cmdline"
+  [ -n "$line" ]
+}
+
 # --- may work go on? ---------------------------------------------------------------------------------------------------
 halt=$board/CHECKPOINT
 if [ ! -e "$halt" ] && [ ! -L "$halt" ]; then
   halt=
   if [ "$kind" != start ]; then # others may be stopped for hours: that must not start liza for every call of this one
-    [ -d "$board/stopped" ] || exit 0
-    event=$(cat)
     concerned=
-    for file in "$board/stopped"/*; do ! concerns "$file" || concerned=1; done
-    [ -n "$concerned" ] || exit 0
+    if [ -d "$board/stopped" ]; then
+      event=$(cat)
+      for file in "$board/stopped"/*; do ! concerns "$file" || concerned=1; done
+    fi
+    [ -n "$concerned" ] || { [ "$kind" = request ] && ! is_watched; } || exit 0
   fi
 fi
 

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from liza.clients import Client, find_client
 from liza.clients.event import CONTINUE, Action, Answer, Event, Kind, blocked, parse_payload, split_header
+from liza.clients.settings import STARTS
 from liza.halt import halt_reason, printable
 from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove_session_halt
 
 LARGEST = 16 << 20  # bytes of an event that are read; of a larger one only its ends
 LIMIT = "LIZA_HOOK_LIMIT"  # seconds after which the client takes its hook for dead and lets the call through
-DAY = 86_400.0
 MARGIN = 60.0  # seconds before that at which a hook that waits refuses instead
 POLL = 0.25
 DAEMON = 20.0  # seconds that the start of the daemon may take
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 def _refusal(arguments: list[str], text: str) -> Answer:
     """Refuse what is about to begin. At the end of a turn the same answer would make the agent go on."""
-    return blocked(text) if arguments[1:2] in (["before"], ["prompt"]) else Answer(err=text)
+    return blocked(text) if arguments[1:] and arguments[1] in STARTS else Answer(err=text)
 
 
 def _answer(client_name: str, kind: str) -> Answer:
@@ -60,14 +60,15 @@ def _answer(client_name: str, kind: str) -> Answer:
         raise ValueError(f"unknown client {client_name!r}")
     event = client.read_event(_payload())
     names = [name for name in (event.session, event.parent) if name]
-    if kind == "start":
+    if kind in ("start", "request"):
         _start_daemon(board)
     hold = _hold(board, names)
     if hold is None:
         return _warning(board, client, event)
     policy = _policy(board)
     if policy == "wait" and event.kind in (Kind.BEFORE, Kind.AFTER):
-        hold = _wait(board, names, hold)
+        limit = os.environ.get(LIMIT)
+        hold = _wait(board, names, hold, float(limit) - MARGIN if limit else client.SETTINGS.hold)
         if hold is None:
             return CONTINUE
     action = Action.END if policy == "end" else Action.BLOCK
@@ -121,9 +122,9 @@ def _warning(board: str, client: Client, event: Event) -> Answer:
     return client.answer(event.name, Action.WARN, f"liza: {halt.reason}")
 
 
-def _wait(board: str, names: list[str], hold: Hold) -> Hold | None:
+def _wait(board: str, names: list[str], hold: Hold, seconds: float) -> Hold | None:
     """Hold the call until a person has decided; the reason again where the client would give up on the hook first."""
-    until = time.monotonic() + float(os.environ.get(LIMIT) or DAY) - MARGIN
+    until = time.monotonic() + seconds
     print(printable(hold.why), file=sys.stderr, flush=True)
     answer = poll()
     for stream in (1, 2):

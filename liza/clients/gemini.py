@@ -167,15 +167,15 @@ def problems(setup: Setup) -> Iterator[HookProblem]:
     """Whether hooks are switched off, and whether the folder is trusted: in others not even a user's hooks run."""
     from liza.clients.entries import read_object
 
-    yield from switched_off(NAME, setup)
+    yield from _switched_off(setup)
     user = read_object(os.path.join(setup.folder, SETTINGS.user))
     trust = os.environ.get("GEMINI_CLI_TRUSTED_FOLDERS_PATH") or os.path.join(setup.folder, "trustedFolders.json")
     is_named = os.environ.get("GEMINI_CLI_TRUST_WORKSPACE") == "true"
-    if _setting(user, "security", "folderTrust", "enabled") is not False and not is_named:
+    if setting(user, "security", "folderTrust", "enabled") is not False and not is_named:
         yield from untrusted(NAME, setup.project, trust)
 
 
-def switched_off(client: str, setup: Setup) -> Iterator[HookProblem]:
+def _switched_off(setup: Setup) -> Iterator[HookProblem]:
     """All hooks, or ours by their commands."""
     from liza.clients.entries import command_of, entries_of, read_object
 
@@ -187,13 +187,13 @@ def switched_off(client: str, setup: Setup) -> Iterator[HookProblem]:
     } - {None}
     for file in setup.files:
         settings = read_object(file)
-        disabled = _setting(settings, "hooksConfig", "disabled")
-        if _setting(settings, "hooksConfig", "enabled") is False:
+        disabled = setting(settings, "hooksConfig", "disabled")
+        if setting(settings, "hooksConfig", "enabled") is False:
             hint = f"remove enabled: false under hooksConfig in {file}"
-            yield HookProblem(client, "all hooks are disabled", hint, file)
+            yield HookProblem(NAME, "all hooks are disabled", hint, file)
         elif isinstance(disabled, list) and ours & {str(each) for each in disabled}:
             hint = f"remove liza's commands from disabled under hooksConfig in {file}"
-            yield HookProblem(client, "its hook is disabled", hint, file)
+            yield HookProblem(NAME, "its hook is disabled", hint, file)
 
 
 def untrusted(client: str, project: str, file: str) -> Iterator[HookProblem]:
@@ -206,11 +206,12 @@ def untrusted(client: str, project: str, file: str) -> Iterator[HookProblem]:
         if len(folder) > best and os.path.commonpath((own, above)) == above:
             best, trusts = len(folder), level in ("TRUST_FOLDER", "TRUST_PARENT")
     if not trusts:
-        message = "this folder is not trusted, so no hook runs, not even those of the user"
+        message = "this folder is not trusted, so its hook does not run"
         yield HookProblem(client, message, f"start {client} in {project}, and trust the folder", file)
 
 
-def _setting(settings: Mapping[str, Any], *path: str) -> Any:
+def setting(settings: Mapping[str, Any], *path: str) -> Any:
+    """A value in nested settings; None where there is none."""
     found: Any = settings
     for key in path:
         found = found.get(key) if isinstance(found, Mapping) else None

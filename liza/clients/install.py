@@ -12,10 +12,10 @@ from liza import templates
 from liza.clients import NAMES, load_client
 from liza.clients.entries import MARK, SCRIPT, entries_of, is_ours
 from liza.clients.json_edit import add_entries, remove_entries
+from liza.clients.settings import STARTS
 from liza.errors import Refused
 
 PLACES = ("local", "project", "user")  # which settings file a hook is put into
-STARTS = ("before", "prompt")  # events that can be refused, because something is about to begin
 PROGRAM = "program"  # beside the script: where liza is, for clients that reset PATH
 _EMPTY = "{\n}\n"  # a file that was made for the hook
 

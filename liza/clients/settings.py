@@ -6,6 +6,7 @@ Each client's module fills in a `Settings`; `install`, `health` and `recorded` w
 from collections.abc import Mapping
 from typing import NamedTuple
 
+STARTS = ("before", "prompt", "request")  # events that can be refused, because something is about to begin
 DAY = 86_400  # seconds that a hook may take: every client lets the call through when its hook takes longer
 
 
@@ -32,6 +33,7 @@ class Settings(NamedTuple):
     notes: tuple[str, ...] = ()  # what a person still has to do
     matcher: str | None = None  # that an entry must have to match every call
     timeout: int = DAY  # in the unit of the client
+    hold: float = DAY - 60.0  # seconds for which a call is held; then it is refused
     transcripts: Transcripts | None = None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from liza.clients.install import CLIENTS
+from liza.clients.settings import STARTS
 from tests.cli.run import BIN, LIZA, environment, installed, liza
 from tests.clients.hook import SCRIPT, SESSION, event, failing, run, spooled
 
@@ -53,7 +54,7 @@ def test_named_root_without_blackboard_blocks(folder: Path) -> None:
     assert run(folder, "before", BEFORE, LIZA_ROOT=str(folder.parent / "typo")).code == 2
 
 
-@pytest.mark.parametrize("kind", ["before", "prompt"])
+@pytest.mark.parametrize("kind", STARTS)
 def test_halt_blocks_even_without_liza(folder: Path, kind: str) -> None:
     (folder.parent / "shop.data" / "liza").mkdir(parents=True)
     (folder.parent / "shop.data" / "liza" / "program").write_text("/nonexistent\n")
@@ -86,7 +87,7 @@ def test_policy_decides_what_a_halt_does_to_each_event(folder: Path, client: str
         started = time.monotonic()
         given = event(name, tool_name="Bash", tool_input={}, tool_use_id="t1", tool_calls=[], error="x", prompt="x")
         found = run(folder, kind, given, client, **LIMIT)
-        refuses, holds = kind in ("before", "prompt"), policy == "wait" and kind in ("before", "after")
+        refuses, holds = kind in STARTS, policy == "wait" and kind in ("before", "after")
         assert found.code == (2 if refuses else 0), (name, found)
         assert time.monotonic() - started >= HELD or not holds, name
         ends = policy == "end" and name in ENDS.get(client, ())
@@ -238,7 +239,7 @@ def test_waiting_gate_holds_one_session(folder: Path) -> None:
 KILLED = "#!/bin/sh\ncat > /dev/null\nkill -9 $$\n"  # after it has read the event
 
 
-@pytest.mark.parametrize("kind", ["before", "prompt", "after", "start", "note"])
+@pytest.mark.parametrize("kind", [*STARTS, "after", "start", "note"])
 @pytest.mark.parametrize("cause", ["interpreter", "package", "killed", "missing"])
 def test_halt_refuses_calls_and_prompts_alone_where_liza_does_not_answer(folder: Path, kind: str, cause: str) -> None:
     """Code 2 at the end of a turn would make the client continue, and every other code lets a call through."""
@@ -250,7 +251,7 @@ def test_halt_refuses_calls_and_prompts_alone_where_liza_does_not_answer(folder:
     if script is not None:
         program.write_text(script)
         program.chmod(0o755)
-    refused = 2 if kind in ("before", "prompt") else 0
+    refused = 2 if kind in STARTS else 0
     (folder / ".liza" / "CHECKPOINT").write_text("2026-01-01T00:00:00Z\n")
     assert run(folder, kind, event("Stop")).code == refused
     (folder / ".liza" / "CHECKPOINT").unlink()

@@ -77,6 +77,9 @@ def _qwen_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
         case Spawn(prompt):
             given = {"description": "A part of the task", "prompt": prompt, "subagent_type": "general-purpose"}
             return "agent", given
+        case Poll():
+            job = re.findall(r"output file: (\S+?\.output)", " ".join(results))
+            return "read_file", {"file_path": job[-1]}
         case _:
             return _gemini_call(turn, results)
 

@@ -74,7 +74,7 @@ class Options(NamedTuple):
 def start(client: str, place: Place, scripts: Scripts, options: Options, **env: str) -> Agent:
     """Start a client on a prompt."""
     model = Model(scripts, options.seconds)
-    begin = {"claude": _claude, "codex": _codex, "gemini": _gemini}[client]
+    begin = {"claude": _claude, "codex": _codex, "gemini": _gemini, "qwen": _qwen}[client]
     words, variables = begin(place, model.url, options)
     name = env["LIZA_AGENT"]
     out, err = (place.home / f"{name}.{end}" for end in ("out", "err"))
@@ -119,3 +119,13 @@ def _gemini(place: Place, url: str, options: Options) -> tuple[list[str], dict[s
             (folder / name).write_text(json.dumps(value))
     variables = {"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_TELEMETRY_ENABLED": "false"}
     return ["-p", PROMPT, "-m", "gemini-2.5-flash", "--yolo", "--output-format", "stream-json"], variables
+
+
+def _qwen(place: Place, url: str, options: Options) -> tuple[list[str], dict[str, str]]:
+    """Its own detection of loops is off, too."""
+    file = place.home / ".qwen" / "settings.json"
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps({"model": {"skipLoopDetection": True}}))
+    variables = {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"}
+    return ["-p", PROMPT, "--yolo", "--output-format", "stream-json"], variables

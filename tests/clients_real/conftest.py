@@ -10,7 +10,7 @@ from tests.clients_real.packages import PROGRAMS
 from tests.tools import needs
 
 
-@pytest.fixture(params=["claude", "codex", "gemini"])
+@pytest.fixture(params=["claude", "codex", "gemini", "qwen"])
 def client(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 

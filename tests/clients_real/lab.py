@@ -85,7 +85,7 @@ class Lab:
         return bool(held & self._hooks(agent))
 
     def _hooks(self, agent: Agent) -> set[int]:
-        return {pid for kind in ("before", "after") for pid in self.processes("hook", kind, name=agent.name)}
+        return {pid for kind in ("before", "after", "request") for pid in self.processes("hook", kind, name=agent.name)}
 
     def sessions(self) -> dict[str, Any]:
         """What liza knows of each session, by its id."""

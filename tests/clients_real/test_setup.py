@@ -12,10 +12,16 @@ from tests.clients_real.lab import Lab, failing, wait, working
 
 THEIRS = {
     "claude": '{ "permissions": {"allow": ["Bash"]},\n   "hooks": {"PostToolUse": [{"hooks":[ HOOK ]}]}}\n',
+    "qwen": '{"hooks":\n  {"PostToolUse": [ {"hooks": [HOOK]} ]},\n "$version": 4 }',  # else it formats the file anew
     "gemini": '{"hooks":\n  {"AfterTool": [ {"hooks": [HOOK]} ]}\n}',
     "codex": '{"hooks":\n  {"PostToolUse": [ {"hooks": [HOOK]} ]}\n}',
 }
-FILES = {"claude": ".claude/settings.local.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
+FILES = {
+    "claude": ".claude/settings.local.json",
+    "codex": ".codex/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "qwen": ".qwen/settings.json",
+}
 
 
 @pytest.fixture(scope="module")

@@ -251,3 +251,23 @@ def test_session_of_gemini_that_ran_without_the_hook_is_a_warning(folder: Path) 
     (chats / "session-2026-11-18T08-11-895f9695.jsonl").write_text('{"sessionId":"895f9695","kind":"main"}\n')
     (finding,) = findings(folder)
     assert (finding["level"], str(inner) in finding["message"]) == (Level.WARNING, True)
+
+
+# --- Qwen Code --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("more", "wrong"), [({}, 0), ({"security": {"folderTrust": {"enabled": True}}}, 1)])
+def test_folder_needs_trust_only_where_a_person_asked_qwen_for_it(
+    folder: Path, more: dict[str, Any], wrong: int
+) -> None:
+    installed(folder, "install", "qwen")
+    file = folder / ".qwen/settings.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **more}))
+    assert [each["level"] for each in findings(folder)] == [Level.ERROR] * wrong
+
+
+def test_disabled_hooks_of_qwen_are_an_error(folder: Path) -> None:
+    installed(folder, "install", "qwen")
+    file = folder / ".qwen/settings.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "disableAllHooks": True}))
+    assert [each["level"] for each in findings(folder)] == [Level.ERROR]

@@ -55,6 +55,8 @@ WAITS = frozenset(
 _PAUSE = re.compile(
     r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep\s+[\d.$]|wait\b|watch\s|tail\s(?:[^;|&\n]{0,200}\s)?(?:-[fF]\b|--follow))|\s--watch\b"
 )
+# Where clients (Qwen Code, Claude Code) put what a job in the background prints, for the agent to read.
+_JOB = re.compile(r"/(?:background-shells|tasks)/(?:[^/]+/)?[^/]+\.output$")
 _LONGEST = 10_000  # characters of a command that are looked at
 
 
@@ -74,6 +76,8 @@ class Tools(NamedTuple):
         """Whether a call only waits for something that runs elsewhere."""
         if tool in self.waits:
             return True
+        if isinstance(given, Mapping) and any(_JOB.search(str(given[key])) for key in _FILE & given.keys()):
+            return not self.changes_file(tool, given)
         return bool(_PAUSE.search(command_of(given)))
 
 

@@ -1,5 +1,6 @@
 """Normal work is left alone: no agent is warned, stopped or halted."""
 
+import subprocess
 from collections.abc import Sequence
 
 from tests.clients_real.clients import Options
@@ -34,6 +35,7 @@ def test_red_tests_between_edits(lab: Lab, client: str) -> None:
 def test_red_tests_between_edits_by_shell_commands(lab: Lab, client: str) -> None:
     lab.set_up(client)
     (lab.project / "shop.py").write_text("total = 0\n")
+    subprocess.run(["git", "add", "shop.py"], cwd=lab.project, check=True)
     rounds = [(Shell(f"sed -i 's/total = .*/total = {number}/' shop.py"), failing()) for number in range(1, ROUNDS + 1)]
     is_left_alone(lab, client, [turn for each in rounds for turn in each])
 

@@ -1,6 +1,7 @@
 """Whether a shell command has changed files: agents also edit with `sed -i`, `git apply`, or a script of their own.
 
-The command does not say so reliably, so the times of files do: those that git tracks, and those that the command names.
+The command does not say so reliably, so the times of files do: those that git tracks, and for a here-document those
+that the command names. Any other file that a command writes is its output, not an edit.
 """
 
 import os
@@ -15,6 +16,7 @@ SLACK = 2.0  # seconds between the end of a command and its event, at most
 UNKNOWN = 10.0  # seconds that a command counts as having taken if its client does not say
 _WORD = re.compile(r"[\w./~+@%-]{1,400}")
 _WORDS = 200
+_TEXT = "<<"
 
 
 def changed_files(command: str, folder: str, end_ns: int, seconds: float | None) -> bool:
@@ -26,7 +28,7 @@ def changed_files(command: str, folder: str, end_ns: int, seconds: float | None)
 
 
 def _candidates(command: str, folder: str) -> Iterator[str]:
-    for word in dict.fromkeys(_WORD.findall(command)[:_WORDS]):
+    for word in dict.fromkeys(_WORD.findall(command)[:_WORDS] if _TEXT in command else ()):
         if FOLDER not in word.split("/"):
             yield os.path.join(folder, word)
     found = work_tree(folder)

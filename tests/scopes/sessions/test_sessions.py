@@ -162,7 +162,7 @@ EDITS_BY_SHELL = ["sed -i 's/{n}/x/' shop.py", "git apply change-{n}.patch", "ca
 def test_edits_by_shell_commands_between_failures_are_normal_work(
     folder: Path, command: str, seconds: int | None
 ) -> None:
-    """The times of files show them: of those that git tracks, and of those that the command names."""
+    """The times of files show them: of those that git tracks, and of one that is written whole."""
     for words in (["init", "-q"], ["add", "shop.py"]):
         (folder / "shop.py").write_text("total = 0\n")
         subprocess.run(["git", *words], cwd=folder, check=True)
@@ -186,10 +186,14 @@ def test_edits_by_shell_commands_between_failures_are_normal_work(
     assert '"warned"' not in (folder / ".liza/steps" / f"{SESSION}.jsonl").read_text()
 
 
-def test_command_that_changes_nothing_is_no_edit(folder: Path) -> None:
-    (folder / "shop.py").write_text("total = 0\n")
+@pytest.mark.parametrize("command", ["cat shop.py", "pytest -q > test.log; tail -n 3 test.log"])
+def test_command_that_changes_no_source_is_not_an_edit(folder: Path, command: str) -> None:
+    for name in ("shop.py", "test.log"):
+        (folder / name).write_text("total = 0\n")
     os.utime(folder / "shop.py", (1e9, 1e9))
-    made: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "cat shop.py"}, "tool_response": "total = 0"}
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
+    subprocess.run(["git", "add", "shop.py"], cwd=folder, check=True)
+    made: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": "total = 0"}
     run(folder, "after", {**event("PostToolUse", **made, tool_use_id="t1"), "cwd": str(folder)})
     look(folder)
     assert '"edits"' not in (folder / ".liza/steps" / f"{SESSION}.jsonl").read_text()

@@ -20,8 +20,8 @@ _AGAIN = 20  # that are shown
 def command(call: Call) -> int:
     """Show per rule the trips, false alarms and times to the decision.
 
-    Covers the trips of the sprint's breaker in `circuit_breaker.history`, and shows what tripped again. A trip is a false alarm if it was resolved
-    with --cause false_alarm.
+    Covers the trips of the sprint's breaker in `circuit_breaker.history`, and what tripped again. A trip is a false
+    alarm if it was resolved with --cause false_alarm.
 
     \b
     Examples:

@@ -258,14 +258,14 @@ class _Playback:
                 joined += [Joined(self.events[at].at, found) for found in self.evaluate_at(at, each).matches[:1]]
         joined.sort(key=lambda each: each.at)
         if closed == len(self.events):
-            self.breaker = sections.tripped(self.breaker, trigger, evidence_of(verdict), event.at)
+            self.breaker = sections.tripped(self.breaker, trigger, evidence_of(verdict.matches), event.at)
             return Trip(event.at, match, identity, event, tuple(joined), None), None
         resolution = self.events[closed]
         others = [each.match.rule.name for each in joined]
         trigger |= {"also_matched": others} if others else {}
-        evidence = evidence_of(verdict)
+        evidence = evidence_of(verdict.matches)
         for moment, rules in self._while_open(index, closed, matching):
-            for rule, found in evidence_of(self.evaluate_at(moment, *rules)).items():
+            for rule, found in evidence_of(self.evaluate_at(moment, *rules).matches).items():
                 evidence[rule] = merge_evidence(evidence.get(rule, ""), found)
         section = sections.tripped(self.breaker, trigger, evidence, event.at)
         self.breaker = sections.resolved(section, resolution.text, resolution.by, resolution.at)

@@ -95,7 +95,7 @@ def _tripped(verdict: Verdict, breaker: Any, event: Event) -> tuple[_Open, Any]:
         "trip_id": identity,
         "also_matched": list(others),
     }
-    section = sections.tripped(breaker, trigger, evidence_of(verdict), event.at)
+    section = sections.tripped(breaker, trigger, evidence_of(verdict.matches), event.at)
     return _Open(event, match, identity, others), section
 
 
@@ -106,7 +106,7 @@ def _looked_at(verdict: Verdict, breaker: Any) -> Any:
     place = sections.entry_of(breaker, trigger)
     assert place is not None
     known = sections.history_of(breaker)[place]["evidence"]
-    found = evidence_of(verdict)
+    found = evidence_of(verdict.matches)
     more = {
         name: merge_evidence(known.get(name, ""), found[name])
         for name, behind in new_records(verdict.matches).items()

@@ -33,7 +33,7 @@ def tripped(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:
     others = [match.rule.name for match in found if match.rule.name != found[0].rule.name]
     trigger: Fields = {"timestamp": format_time(NOW), "pattern": found[0].rule.name, "trip_id": trip_id_of(found[0])}
     trigger |= {"also_matched": list(dict.fromkeys(others))} if others else {}
-    return section.tripped(board.sections.get("circuit_breaker"), trigger, evidence_of(verdict), NOW)
+    return section.tripped(board.sections.get("circuit_breaker"), trigger, evidence_of(verdict.matches), NOW)
 
 
 def resolved(board: Snapshot, ruleset: RuleSet = SYSTEMIC) -> Fields:

@@ -1,6 +1,6 @@
 """A status TRIGGERED that a person wrote, with an editor or `yq`: what it needs to be a trip like any other."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import count
 from typing import Any
@@ -46,14 +46,20 @@ def manual_trip(
     others = dict.fromkeys(match.rule.name for match in matches if match.rule.name != made["pattern"])
     if others:
         made["also_matched"] = list(others)
-    evidence = evidence_of(verdict._replace(matches=matches))
+    evidence = evidence_of(matches)
     return Trip(made, matches, snapshot, evidence, rules.changes, verdict.silenced, verdict.alarms)
 
 
-def matches_of(pattern: str | None, verdict: Verdict, rules: RuleSet) -> tuple[Match, ...]:
-    """All matches, that of the pattern first; below its threshold, its evidence: the person decided that."""
+def matches_of(
+    pattern: str | None, verdict: Verdict, rules: RuleSet, recorded: Sequence[Match] = ()
+) -> tuple[Match, ...]:
+    """All matches, that of the pattern first; below its threshold, its evidence: the person decided that.
+
+    `recorded` are further matches, of what the trip is known to have.
+    """
     silenced = [each.match for each in verdict.silenced]
     own = [match for match in (*verdict.matches, *silenced) if match.rule.name == pattern]
+    own = own or [match for match in recorded if match.rule.name == pattern]
     if not own:
         fields = {each.rule.name: each.condition.fields for each in rules.rules}
         own = [
@@ -65,7 +71,7 @@ def matches_of(pattern: str | None, verdict: Verdict, rules: RuleSet) -> tuple[M
             for each in verdict.progress
             if each.rule.name == pattern and each.evidence
         ]
-    return (*own, *(match for match in verdict.matches if match.rule.name != pattern))
+    return (*own, *(match for match in (*verdict.matches, *recorded) if match.rule.name != pattern))
 
 
 def _trip_id(section: Any, trigger: Mapping[str, Any], own: list[Match]) -> str:

@@ -2,18 +2,19 @@
 report is missing. Then what is missing is made again, with an alarm."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from liza.errors import LizaError
-from liza.model import format_time
+from liza.model import Match, format_time
 from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.evidence import format_evidence, merge_evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.chosen import recorded_matches
 from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
@@ -101,7 +102,7 @@ def _recorded_trip(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
     section = found.snapshot.sections.get("circuit_breaker")
     at = sections.entry_of(section, found.trigger or {})
     entry = sections.history_of(section)[at] if at is not None else {}
-    kept = {name: entry[name] for name in ("timestamp", "pattern", "severity", "message") if name in entry}
+    kept = {name: entry[name] for name in sections.OF_TRIGGER if name in entry}
     trigger = {**nothing, **kept, **{name: value for name, value in (found.trigger or {}).items() if value is not None}}
     listed = entry.get("evidence")
     known: Mapping[str, Any] = listed if isinstance(listed, Mapping) else {}
@@ -112,13 +113,15 @@ def _recorded_trip(found: Check, rules: RuleSet) -> tuple[Trip, dict[str, str]]:
         for name, records in new_records(found.verdict.matches).items()
         if has_new_evidence(entry, name, records, numbers[name])
     }
-    matches = matches_of(str(trigger["pattern"]), found.verdict, rules)
     verdict = found.verdict
+    matched = {match.rule.name for match in verdict.matches}
+    recorded = recorded_matches({rule: known[rule] for rule in known if rule not in matched}, found.snapshot, rules)
+    matches = matches_of(str(trigger["pattern"]), verdict, rules, recorded)
     return Trip(trigger, matches, found.snapshot, known, rules.changes, verdict.silenced, verdict.alarms), more
 
 
-def add_message(board: Board, rules: RuleSet, text: str, now: datetime) -> Check:
-    """Keep a person's text with the trip that is open; without an open trip nothing is done."""
+def add_message(board: Board, rules: RuleSet, text: str, now: datetime, chosen: Sequence[Match] = ()) -> Check:
+    """Keep a person's text, and the records they chose, with the open trip; without an open trip nothing is done."""
     while True:
         found = evaluate_board(board, board.read(), rules, now)
         if found.trigger is None or not sections.is_recorded(
@@ -128,12 +131,23 @@ def add_message(board: Board, rules: RuleSet, text: str, now: datetime) -> Check
         trip, _ = _recorded_trip(found, rules)
         before = trip.trigger.get("message")
         message = text if not before else before if f"; {text}; " in f"; {before}; " else f"{before}; {text}"
-        if message == before:
+        merged = _with_matches(trip, chosen)
+        if message == before and merged.evidence == trip.evidence:
             return found
-        trip = trip._replace(trigger={**trip.trigger, "message": message})
+        trip = merged._replace(trigger={**merged.trigger, "message": message})
         with suppress(StaleVerdict):  # resolved meanwhile: there may be another one
             _apply_again(board, trip, now)
             return found._replace(trigger=trip.trigger)
+
+
+def _with_matches(trip: Trip, chosen: Sequence[Match]) -> Trip:
+    """The open trip with further evidence that a person chose."""
+    listed = {rule: format_evidence(records) for rule, records in new_records(chosen).items()}
+    more = {rule: merge_evidence(str(trip.evidence.get(rule) or ""), text) for rule, text in listed.items()}
+    names = [*sections.also_matched(trip.trigger), *more]
+    others = [name for name in dict.fromkeys(names) if name != trip.trigger["pattern"]]
+    trigger = {**trip.trigger, "also_matched": others} if others else trip.trigger
+    return trip._replace(trigger=trigger, matches=(*trip.matches, *chosen), evidence={**trip.evidence, **more})
 
 
 def _add_evidence(board: Board, found: Check, trip: Trip, more: Mapping[str, str], now: datetime) -> Check:

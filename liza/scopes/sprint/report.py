@@ -90,6 +90,7 @@ def _facts(
         "said": evidence["said"],
         "numbers": [number_row(each) for each in first.numbers] if first else [],
         "message": trigger.get("message") or "",  # of a person
+        "by": trigger.get("tripped_by"),
         "artifacts": artifacts[:ROWS],
         "others": [_other(match) for match in rest[:ROWS]],
         "earlier": earlier[-FEW:],

@@ -19,6 +19,7 @@ __all__ = [
 Section = dict[str, Any]
 WITHOUT_TERMINAL = "without_terminal"  # a decision that perhaps no person made
 _DECISION = ("resolution", "resolved_at", "resolved_by", "cause", WITHOUT_TERMINAL)
+OF_TRIGGER = ("timestamp", "pattern", "severity", "message", "tripped_by")  # that its entry has, too
 BY_HAND = "by hand"  # as resolved_by where the name is unknown
 MANUAL = "manual"  # the pattern of a trip for which a person named none
 
@@ -94,7 +95,7 @@ def looked_at(section: Any, now: datetime) -> Section:
 def tripped(section: Any, trigger: Mapping[str, Any], evidence: Mapping[str, Any], now: datetime) -> Section:
     """After a trip: it is in the history once, however often this is done."""
     history = history_of(section)
-    entry = {name: trigger[name] for name in ("timestamp", "pattern", "severity", "message") if name in trigger}
+    entry = {name: trigger[name] for name in OF_TRIGGER if name in trigger}
     entry |= {
         "result": "TRIGGERED",
         "trip_id": trigger["trip_id"],

@@ -56,7 +56,9 @@ def trip_of(
     names = dict.fromkeys(other.rule.name for other in matches if other.rule.name != trigger["pattern"])
     if names:
         trigger["also_matched"] = list(names)
-    return Trip(trigger, matches, snapshot, evidence_of(verdict), rules.changes, verdict.silenced, verdict.alarms)
+    return Trip(
+        trigger, matches, snapshot, evidence_of(verdict.matches), rules.changes, verdict.silenced, verdict.alarms
+    )
 
 
 def lost_trigger(board: Board, section: Any) -> dict[str, Any] | None:
@@ -93,10 +95,10 @@ def trip_id_of(match: Match, section: Any) -> str:
     return sections.unused_id(section, (trip_id(rule, match.new, match.threshold, number) for number in numbers))
 
 
-def evidence_of(verdict: Verdict) -> dict[str, str]:
-    """For each rule that matched, the fingerprints and numbers of its evidence, over all its groups."""
-    numbers = numbers_of(verdict.matches)
-    return {name: format_evidence(records, numbers[name]) for name, records in new_records(verdict.matches).items()}
+def evidence_of(matches: Sequence[Match]) -> dict[str, str]:
+    """The fingerprints and numbers behind each rule that matched, over all its groups."""
+    numbers = numbers_of(matches)
+    return {name: format_evidence(records, numbers[name]) for name, records in new_records(matches).items()}
 
 
 def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:

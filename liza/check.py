@@ -11,23 +11,23 @@ import os
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.errors import LizaError, Unreadable
 from liza.rules.evaluate import RuleSet
 from liza.rules.memo import new_memo
 from liza.schema.snapshot import take_snapshot
-from liza.scopes import engine, inbox
-from liza.scopes.inbox import Applied
+from liza.scopes import engine
 from liza.scopes.rules_file import overrun
-from liza.scopes.sprint import degraded
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.evaluate import Check, evaluate_board
-from liza.scopes.sprint.trip import FollowUpFailed, StaleVerdict, lost_trigger, sweep_leftovers
-from liza.store import alerts
+from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board
+from liza.scopes.sprint.lost_trip import lost_trigger
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.text import plural
+
+if TYPE_CHECKING:
+    from liza.scopes.inbox import Applied
 
 __all__ = ["Check", "Evaluated", "FollowUpFailed", "Pipeline", "StaleVerdict", "analyze", "check"]
 
@@ -119,28 +119,39 @@ def check(
     record_check: bool = True,
     find_problems: bool = True,
 ) -> Check:
-    """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run. `record_check` as in
-    `sprint.act`.
+    """Evaluate the blackboard as it is, and act on the verdict unless it is a dry run.
 
-    `find_problems`: validate the records, too, which changes no verdict.
+    `record_check` as in `sprint.act`; `find_problems`: validate the records, too, which changes no verdict.
     """
+    pipeline = Pipeline(board, rules, acts=not dry_run)
+    result, document = _look(pipeline, now) if dry_run else _look_and_act(pipeline, now, record_check)
+    return _with_problems(result, document, now) if find_problems else result
+
+
+def _look(pipeline: Pipeline, now: datetime) -> tuple[Check, Document]:
+    document, result, _ = pipeline.evaluate(pipeline.board.read(), now)
+    if result.trigger is None:
+        result = result._replace(trigger=_lost_trigger(pipeline.board, document))
+    return result, document
+
+
+def _look_and_act(pipeline: Pipeline, now: datetime, record_check: bool) -> tuple[Check, Document]:
+    """Evaluate until the verdict is one on the blackboard as it is, and no record waits in the inbox."""
+    from liza.scopes import inbox  # a check that only looks has no use for what writes
+    from liza.scopes.sprint.trip import sweep_leftovers
+
+    board = pipeline.board
     shipped: Check | None = None
     waited = 0  # records moved from the inbox
-    pipeline = Pipeline(board, rules, acts=not dry_run)
     while True:
-        if not dry_run:
-            sweep_leftovers(board)
+        sweep_leftovers(board)
         evaluated = pipeline.evaluate(board.read(), now)
         shipped = evaluated.shipped or shipped
-        document, result = evaluated.document, evaluated.result
-        if dry_run:
-            if result.trigger is None:
-                result = result._replace(trigger=_lost_trigger(board, document))
-            return _with_problems(result, document, now) if find_problems else result
         if shipped is not None and shipped.error is not None:
             raise shipped.error  # trying it again would wait for the same lock
         # Records in the inbox are applied before an OK; a halt waits for no lock, so they come after it.
-        applied = Applied() if result.is_open else inbox.apply_waiting(board, seconds=inbox.SECONDS)
+        is_open = evaluated.result.is_open
+        applied = inbox.Applied() if is_open else inbox.apply_waiting(board, seconds=inbox.SECONDS)
         if applied.records:
             waited += applied.records
             continue
@@ -153,8 +164,7 @@ def check(
         if waited:
             moved = f"moved {plural(waited, 'record')} from {board.paths.inbox} to state.yaml"
             result = result._replace(notes=(moved, *result.notes))
-        result = _follow_up(board, rules, result, document, applied, now)
-        return _with_problems(result, document, now) if find_problems else result
+        return _follow_up(board, pipeline.rules, result, evaluated.document, applied, now), evaluated.document
 
 
 def analyze(
@@ -179,15 +189,21 @@ def analyze(
             result = result._replace(scoped=engine.preview(result.snapshot.sections, rules, os.environ, now))
     except Unreadable as error:
         if not dry_run:
-            degraded.see_to(board, error, now)
+            _see_to_degraded(board, error, now)
         raise
     broken = broken or overrun(rules, own or board.paths.rules)
-    done = None if dry_run else degraded.see_to(board, broken, now)
+    done = None if dry_run else _see_to_degraded(board, broken, now)
     if broken is not None and not result.is_open:
         raise broken
     rescued = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
     notes = (*result.notes, *([done] if done is not None else []), *rescued, *board.stuck)
     return result._replace(notes=notes, error=broken)
+
+
+def _see_to_degraded(board: Board, error: Unreadable | None, now: datetime) -> str | None:
+    from liza.scopes.sprint import degraded
+
+    return degraded.see_to(board, error, now)
 
 
 def _failed(result: Check, error: LizaError) -> Check:
@@ -197,10 +213,11 @@ def _failed(result: Check, error: LizaError) -> Check:
 
 
 def _follow_up(
-    board: Board, rules: RuleSet, result: Check, document: Document, applied: Applied, now: datetime
+    board: Board, rules: RuleSet, result: Check, document: Document, applied: "Applied", now: datetime
 ) -> Check:
     """The steps after the sprint's verdict is in effect: alarms, the inbox, and the narrower scopes."""
     from liza.scopes.sprint.decisions import keep_decisions
+    from liza.store import alerts
 
     restored = _restore(board, document)
     alerts.append_alerts(board.paths, [("alarm", text) for text in (*result.restored, *restored)], now)
@@ -236,8 +253,10 @@ def _lost_trigger(board: Board, document: Document) -> Mapping[str, Any] | None:
     return sections.open_trigger(section) or lost_trigger(board, section)
 
 
-def _apply_waiting(board: Board, applied: Applied, *, is_halted: bool) -> list[str]:
+def _apply_waiting(board: Board, applied: "Applied", *, is_halted: bool) -> list[str]:
     """Notes about the inbox. After a halt its records are applied only now, and the next check evaluates them."""
+    from liza.scopes import inbox
+
     try:
         applied = inbox.apply_waiting(board) if is_halted else applied
     except LizaError as error:

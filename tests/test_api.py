@@ -11,7 +11,7 @@ import pytest
 import liza
 import liza.api
 from liza.errors import LizaError, NoBlackboard, Refused, Unreadable
-from liza.scopes.sprint.trip import FollowUpFailed
+from liza.scopes.sprint.evaluate import FollowUpFailed
 from tests.cli.run import anomalies, environment, new_board
 from tests.cli.run import liza as command
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.model import MAPPINGS, Number, Record
 from liza.rules.derived import NOT_FINGERPRINTED
-from liza.schema import anomalies
 
 if TYPE_CHECKING:
     from json import JSONEncoder
@@ -22,7 +21,6 @@ DIGITS = 12
 LEGACY_DIGITS = 8
 _NOTES = 8  # details of a record that are each taken for a note; an agent may have written thousands
 _IDENTITY = ("timestamp", "task", "reporter", "type")
-_DECLARED = {name: each.declared for name, each in anomalies.TYPES.items()}
 _MARK = r"first (\d{1,12}) (\w+)(?:; )?"
 
 
@@ -93,7 +91,7 @@ def legacy_fingerprints(record: Record) -> tuple[str, ...]:
     """The old fingerprint of a record, and those it would have without what may be a note that was added since: fields
     beside the known ones, all details that its type does not declare, or one of them."""
     found = [legacy_fingerprint(record)]
-    declared = _DECLARED.get(str(record.fields.get("type")))
+    declared = _declared().get(str(record.fields.get("type")))
     if record.stream != "anomalies":
         return (*found,)
     fields = {name: value for name, value in record.fields.items() if name in (*_IDENTITY, "details")}
@@ -105,6 +103,14 @@ def legacy_fingerprints(record: Record) -> tuple[str, ...]:
             rest = {name: value for name, value in details.items() if name not in notes}
             found.append(_old({**fields, "details": rest}))
     return tuple(dict.fromkeys(found))
+
+
+@cache
+def _declared() -> Mapping[str, Sequence[str]]:
+    """The details that each type of anomaly has by the schema, whose table is loaded where evidence is compared."""
+    from liza.schema.anomalies import TYPES
+
+    return {name: each.declared for name, each in TYPES.items()}
 
 
 def _old(fields: Mapping[Any, Any]) -> str:
@@ -123,8 +129,8 @@ def _said(record: Record) -> str:
     kind = record.fields.get("type")
     details = record.fields.get("details")
     identity = [record.fields.get(name) for name in _IDENTITY]
-    if isinstance(kind, str) and kind in _DECLARED:
-        identity += [record.get(name) for name in _DECLARED[kind]]
+    if isinstance(kind, str) and (declared := _declared().get(kind)) is not None:
+        identity += [record.get(name) for name in declared]
     else:
         identity.append(details if isinstance(details, MAPPINGS) else record.fields)
     return _dumped(_plain(identity))

@@ -5,7 +5,6 @@ from datetime import datetime
 from types import MappingProxyType
 
 from liza.model import Fault, Problem, Snapshot, Span
-from liza.schema import state, times
 from liza.store.document import Document, NotCuttable
 
 
@@ -14,6 +13,8 @@ def take_snapshot(document: Document, *, check: bool = True, now: datetime | Non
     the times that are in the future."""
     if not check:
         return Snapshot(document.raw, {}, MappingProxyType(document.data), ())
+    from liza.schema import state, times  # no verdict waits for the tables
+
     ahead = times.check(document.data, now) if now is not None else ()
     problems = locate_faults(document, (*state.check(document.data), *ahead))
     try:

@@ -13,9 +13,10 @@ from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.evidence import format_evidence
 from liza.scopes.sprint import open_trip
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
+from liza.scopes.sprint.evaluate import Check, StaleVerdict, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip
-from liza.scopes.sprint.trip import StaleVerdict, lost_trigger, put_into_effect, trip_of
+from liza.scopes.sprint.lost_trip import lost_trigger
+from liza.scopes.sprint.trip import put_into_effect, trip_of
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document

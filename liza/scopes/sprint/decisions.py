@@ -13,6 +13,7 @@ from liza.model import Origin
 from liza.rules.acknowledged import origin_of, same_trip
 from liza.scopes.sprint import evidence, report
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.archives import archive_name
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.follow_up import keep_decision
 from liza.scopes.sprint.origin import is_about, is_ours, with_origins
@@ -78,5 +79,5 @@ def _is_decided(section: Any, entry: Mapping[str, Any], *, is_last: bool) -> boo
 
 
 def _is_in_report(board: Board, entry: Mapping[str, Any]) -> bool:
-    archived = os.path.join(board.paths.reports, report.archive_name(entry))
+    archived = os.path.join(board.paths.reports, archive_name(entry))
     return report.is_about(archived, str(entry["trip_id"]), decided=True)

@@ -1,20 +1,17 @@
 """The sprint's breaker evaluated: the facts of a blackboard, the verdict on them, and the trip that is open."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from liza.errors import LizaError, Unreadable
-from liza.model import Snapshot, Verdict
+from liza.errors import LizaError, LockTimeout, Unreadable
+from liza.model import Problem, Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.schema.snapshot import take_snapshot
 from liza.scopes.engine import derived
-from liza.scopes.sprint import evidence
 from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.origin import with_origins
-from liza.scopes.sprint.trip import FollowUpFailed
 from liza.scopes.transition import Event
 from liza.store import versions
 from liza.store.board import Board
@@ -22,6 +19,27 @@ from liza.store.document import Document, parse_log
 
 # Sections that rules read as lists of records.
 _LISTS = frozenset({"anomalies", "tasks", "discovered"})
+
+
+class StaleVerdict(Exception):
+    """The blackboard changed, and the verdict may no longer hold: evaluate again."""
+
+
+class FollowUpFailed(LizaError, RuntimeError):
+    """A trip is in effect, but some follow-up steps failed; `problems` has each of them."""
+
+    exit_code = 3
+    status = "triggered"
+
+    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "liza analyze") -> None:
+        text = f"{sections.named(trigger)} tripped, but some follow-up steps failed"
+        file = failed[0].file or ""
+        first = Problem(text, file, hint=f"fix what follows, then run: {retry}")
+        problems = [first, *(each.as_problem(file) for each in failed)]
+        super().__init__(f"{text}: {failed[0].message}", file=file, problems=problems)
+        self.trigger = trigger
+        self.is_for_the_lock = all(isinstance(each, LockTimeout) for each in failed)
+        self.fields = {"trigger": sections.trigger_fields(trigger)}
 
 
 class Check(NamedTuple):
@@ -70,9 +88,17 @@ def snapshot_of(
     snapshot = take_snapshot(document, check=check, now=now)
     snapshot = snapshot._replace(derived=derived(board.paths, document.data, rules, os.environ))
     section = document.data.get("circuit_breaker")
-    if (whole := with_origins(board, evidence.with_kept(board, section))) is not section:
+    if sections.history_of(section) and (whole := _with_files(board, section)) is not section:
         snapshot = snapshot._replace(sections=MappingProxyType({**document.data, "circuit_breaker": whole}))
     if "log" in rules.streams and os.path.exists(board.paths.log):
         log = parse_log(versions.read_stable(board.paths.log).raw, board.paths.log)
         snapshot = snapshot._replace(log=log.data)
     return snapshot
+
+
+def _with_files(board: Board, section: Any) -> Any:
+    """The `circuit_breaker` section with what other files know of its history."""
+    from liza.scopes.sprint.evidence import with_kept  # without a history there is nothing to look up
+    from liza.scopes.sprint.origin import with_origins
+
+    return with_origins(board, with_kept(board, section))

@@ -11,8 +11,8 @@ from operator import is_
 from typing import Any
 
 from liza.rules.evidence import parse_evidence
-from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.archives import archive_name
 from liza.store import files, versions
 from liza.store.board import Board
 
@@ -27,7 +27,7 @@ def kept(board: Board, trigger: Mapping[str, Any], texts: Mapping[str, str]) -> 
         return dict(texts)
     import json  # here: few trips have that many
 
-    name = report.archive_name(trigger).removesuffix(".md") + ".evidence.json"
+    name = archive_name(trigger).removesuffix(".md") + ".evidence.json"
     try:
         files.make_folder(board.paths.reports)
         listed = json.dumps({rule: texts[rule] for rule in many}, indent=1, ensure_ascii=False)

@@ -15,6 +15,7 @@ from liza.model import Match, Origin, Silenced, Snapshot, format_time
 from liza.rules.acknowledged import origin_of
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.archives import archive_name, is_archive
 from liza.scopes.sprint.origin import LIZA, RESOLVE, evidence_digest, is_about, is_ours
 from liza.scopes.sprint.report_notes import carry_over, holds
 from liza.store import checkpoint, files
@@ -166,7 +167,7 @@ def _archives(board: Board) -> list[str]:
         names = sorted(os.listdir(board.paths.reports), reverse=True)
     except OSError:
         return []
-    return [os.path.join(board.paths.reports, name) for name in names if report.is_archive(name)]
+    return [os.path.join(board.paths.reports, name) for name in names if is_archive(name)]
 
 
 def _archive_of(board: Board, page: str) -> str | None:
@@ -184,7 +185,7 @@ def _is_edited(there: str, before: str | None) -> bool:
 
 
 def _archived(board: Board, trigger: Mapping[str, Any]) -> str:
-    return os.path.join(board.paths.reports, report.archive_name(trigger))
+    return os.path.join(board.paths.reports, archive_name(trigger))
 
 
 def _edited(archived: str) -> str:

@@ -11,7 +11,8 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.evidence import digest
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.follow_up import Trip
-from liza.scopes.sprint.trip import evidence_of, known_severity
+from liza.scopes.sprint.lost_trip import known_severity
+from liza.scopes.sprint.trip import evidence_of
 from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE

@@ -16,18 +16,11 @@ from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.chosen import Choice, chosen_matches
-from liza.scopes.sprint.evaluate import snapshot_of
+from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict, snapshot_of
 from liza.scopes.sprint.follow_up import Trip
+from liza.scopes.sprint.lost_trip import DEFAULT_SEVERITY, lost_trigger
 from liza.scopes.sprint.open_trip import add_message
-from liza.scopes.sprint.trip import (
-    DEFAULT_SEVERITY,
-    FollowUpFailed,
-    StaleVerdict,
-    evidence_of,
-    lost_trigger,
-    put_into_effect,
-    sweep_leftovers,
-)
+from liza.scopes.sprint.trip import evidence_of, put_into_effect, sweep_leftovers
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document

@@ -14,11 +14,12 @@ from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.evidence import format_evidence, merge_evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.archives import archive_name
 from liza.scopes.sprint.chosen import recorded_matches
-from liza.scopes.sprint.evaluate import Check, evaluate_board, snapshot_of
+from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
-from liza.scopes.sprint.trip import FollowUpFailed, StaleVerdict, new_records, numbers_of, put_into_effect
+from liza.scopes.sprint.trip import new_records, numbers_of, put_into_effect
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
@@ -45,7 +46,7 @@ def keep_open(
         return found._replace(notes=(*restored, *found.notes), restored=restored)
     if record_check:
         attempt(failed, lambda: board.rewrite(lambda document: _with_last_check(document, now)))
-    if report.is_blank(os.path.join(board.paths.reports, report.archive_name(trip.trigger))):
+    if report.is_blank(os.path.join(board.paths.reports, archive_name(trip.trigger))):
         attempt(failed, lambda: archive(board, trip))
     attempt(failed, lambda: log_trip(board, trip.trigger, now))
     if failed:

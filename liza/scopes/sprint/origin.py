@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from liza.model import Origin, is_future, is_trip_id, parse_time
 from liza.rules.evidence import digest, parse_evidence
-from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.archives import is_archive
 from liza.store.board import Board
 from liza.store.log import entries_by_word
 
@@ -136,4 +136,4 @@ def _archived(board: Board) -> frozenset[str]:
         names = os.listdir(board.paths.reports)
     except OSError:
         return frozenset()
-    return frozenset(name[-15:-3] for name in names if report.is_archive(name))
+    return frozenset(name[-15:-3] for name in names if is_archive(name))

@@ -194,11 +194,6 @@ def has_ticks(text: str) -> bool:
     return re.search(r"^\s*[-*+] \[[xX]\] ", text, re.MULTILINE) is not None
 
 
-def is_archive(name: str) -> bool:
-    """Whether a file among the reports has a name that `archive_name` gave it."""
-    return re.fullmatch(r"\w+-\w+-[0-9a-f]{12}\.md", name) is not None
-
-
 def is_blank(path: str) -> bool:
     """Whether there is no report at `path`, or nothing in it."""
     try:
@@ -219,10 +214,3 @@ def _quoted(text: str) -> str:
 def _no_block(line: str) -> str:
     """A line that begins neither a list, nor a heading, a ruler or a quote, wherever it is put."""
     return re.sub(r"^(\d*)([-+=#>]|(?<=\d)[.)])", r"\1\\\2", line)
-
-
-def archive_name(trigger: Mapping[str, Any]) -> str:
-    """Reports sort by time; the trip id makes the name the same however often the report is written."""
-    words = (str(trigger.get(name)) for name in ("timestamp", "pattern", "trip_id"))
-    # Any program may have written them: nothing that leads out of the folder stays in the name.
-    return "-".join(re.sub(r"[^\w]", "", word)[:60] for word in words) + ".md"

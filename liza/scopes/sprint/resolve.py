@@ -13,10 +13,13 @@ from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
+from liza.scopes.sprint.archives import archive_name
+from liza.scopes.sprint.evaluate import FollowUpFailed
 from liza.scopes.sprint.evidence import with_kept
 from liza.scopes.sprint.follow_up import attempt, is_logged, log_command, log_decision, report_decision
+from liza.scopes.sprint.lost_trip import lost_trigger
 from liza.scopes.sprint.origin import origin_of
-from liza.scopes.sprint.trip import FollowUpFailed, lost_trigger, sweep_leftovers
+from liza.scopes.sprint.trip import sweep_leftovers
 from liza.store import alerts, checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -136,7 +139,7 @@ def _last_decision(board: Board, section: Any) -> Mapping[str, Any] | None:
 def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
     trip = str(entry["trip_id"])
     there = checkpoint.read(board.paths.checkpoint)
-    archived = os.path.join(board.paths.reports, report.archive_name(entry))
+    archived = os.path.join(board.paths.reports, archive_name(entry))
     return (
         (there is not None and there.trip_id == trip)
         or (report.is_about(archived, trip) and not report.is_about(archived, trip, decided=True))

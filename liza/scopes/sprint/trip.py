@@ -10,24 +10,21 @@ from datetime import datetime
 from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
-from liza.errors import LizaError, LockTimeout, Refused
-from liza.model import Match, Number, Problem, Record, Snapshot, Verdict, format_time
+from liza.errors import LizaError, Refused
+from liza.model import Match, Number, Record, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
 from liza.rules.evidence import format_evidence
-from liza.schema.severities import SEVERITIES
 from liza.scopes.sprint import evidence
 from liza.scopes.sprint import section as sections
+from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, caught, log_trip, restore_report, write_report
 from liza.store import checkpoint, edit, replace
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
-from liza.text import one_line
 
 T = TypeVar("T")
-DEFAULT_SEVERITY = "ARCHITECTURE_FLAW"  # where a person names none
-UNKNOWN_PATTERN = "unknown"
 
 
 def trip_of(
@@ -59,28 +56,6 @@ def trip_of(
     return Trip(
         trigger, matches, snapshot, evidence_of(verdict.matches), rules.changes, verdict.silenced, verdict.alarms
     )
-
-
-def lost_trigger(board: Board, section: Any) -> dict[str, Any] | None:
-    """The trip in CHECKPOINT that the blackboard does not have: it could not be recorded, or an older copy of the file
-    was saved over it. It is not resolved, so the next check records it under the same id."""
-    halt = checkpoint.read(board.paths.checkpoint)
-    if halt is None or halt.trip_id is None or sections.knows(section, halt.trip_id):
-        return None
-    fields = {name: one_line(text, 2000) for name, text in halt.fields.items() if name != "restored"}
-    return {
-        "timestamp": halt.time or format_time(halt.since),
-        "pattern": fields.pop("pattern", UNKNOWN_PATTERN),
-        "severity": known_severity(fields.pop("severity", None)),
-        "report_file": REPORT_FILE,
-        "trip_id": halt.trip_id,
-        **fields,
-    }
-
-
-def known_severity(word: object) -> str:
-    """The severity that a person wrote, or the default for an unknown word."""
-    return word if isinstance(word, str) and word in SEVERITIES else DEFAULT_SEVERITY
 
 
 def trip_id_of(match: Match, section: Any) -> str:
@@ -122,10 +97,6 @@ def sweep_leftovers(board: Board) -> None:
     checkpoint.sweep(board.paths.checkpoint)
     for folder in (board.paths.folder, board.paths.reports, board.paths.inbox):
         replace.sweep_drafts(folder)
-
-
-class StaleVerdict(Exception):
-    """The blackboard changed, and the verdict may no longer hold: evaluate again."""
 
 
 def _is_same(trip: Trip, other: Mapping[str, Any]) -> bool:
@@ -244,20 +215,3 @@ class _Effect:
             # The rules will match again; a person's text is lost if it could not be recorded.
             is_lost = trip.trigger.get("message") and not self.is_recorded
             raise FollowUpFailed(self.failed, trip.trigger, "the same command again" if is_lost else "liza analyze")
-
-
-class FollowUpFailed(LizaError, RuntimeError):
-    """A trip is in effect, but some follow-up steps failed; `problems` has each of them."""
-
-    exit_code = 3
-    status = "triggered"
-
-    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "liza analyze") -> None:
-        text = f"{sections.named(trigger)} tripped, but some follow-up steps failed"
-        file = failed[0].file or ""
-        first = Problem(text, file, hint=f"fix what follows, then run: {retry}")
-        problems = [first, *(each.as_problem(file) for each in failed)]
-        super().__init__(f"{text}: {failed[0].message}", file=file, problems=problems)
-        self.trigger = trigger
-        self.is_for_the_lock = all(isinstance(each, LockTimeout) for each in failed)
-        self.fields = {"trigger": sections.trigger_fields(trigger)}

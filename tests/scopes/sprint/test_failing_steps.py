@@ -12,7 +12,7 @@ import pytest
 
 from liza.check import check
 from liza.scopes.rules_file import read_rules
-from liza.scopes.sprint.trip import FollowUpFailed
+from liza.scopes.sprint.evaluate import FollowUpFailed
 from liza.store.board import Board as Blackboard
 from liza.store.paths import Paths
 from tests.faults import steps

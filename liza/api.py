@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Refused
-from liza.scopes.gate import Gate
+from liza.scopes.gate_answer import Gate
 from liza.scopes.sprint.record import Added
 from liza.store.board import Board
 
@@ -109,7 +109,7 @@ def gate(
     on the blackboard. Without any blackboard work may continue; a named root without one, and a blackboard that cannot
     be read, stop it. Writes nothing, and raises nothing because of the blackboard's contents.
     """
-    from liza.scopes.engine import check_gate
+    from liza.scopes.gate import check_gate
 
     wanted = {"claim": claim, "slice": slice, "loop": loop, "stage": stage}
     return check_gate(None if root is None else os.fspath(root), wanted, _moment(now))

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from liza.check import Check, check
-from liza.clients.health import Hooks, read_hooks, script_problem
+from liza.clients.hook_health import Hooks, read_hooks, script_problem
 from liza.daemon.status import DaemonStatus, read_daemon
 from liza.errors import LizaError, Unreadable
 from liza.model import Silence, parse_time

@@ -31,12 +31,12 @@ SIBLINGS = tuple(file.parent.name for file in sorted(PACKAGE.glob("scopes/*/scop
 SCOPE_LAYERS = (
     ("validate", "inbox"),
     ("sprint",),
-    ("engine",),
+    ("engine", "gate"),
     ("table",),
     SIBLINGS,
     ("change",),
     ("scope", "evaluator", "rules_file"),
-    ("transition", "records", "gate"),
+    ("transition", "records", "gate_answer"),
 )
 # Evaluation: it gets everything as arguments.
 EVALUATES = (
@@ -49,7 +49,7 @@ EVALUATES = (
 )
 PURE = (
     *EVALUATES,
-    *(f"liza.scopes.{name}" for name in ("records", "evaluator", "transition", "scope", "gate")),
+    *(f"liza.scopes.{name}" for name in ("records", "evaluator", "transition", "scope", "gate_answer")),
     *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
     *(f"liza.scopes.loops.{name}" for name in ("settings", "fields", "derived", "states")),
     *(
@@ -180,13 +180,13 @@ OPENERS = {
     "liza.store.spool": "a descriptor from liza.store.files",
     "liza.store.steps": "a descriptor from liza.store.files",
     "liza.clients.install": "the settings of a client",
-    "liza.clients.health": "the user's own folder",
+    "liza.clients.hook_health": "the user's own folder",
     "liza.clients.entries": "the settings of a client",
     "liza.clients.codex_trust": "the settings of a client",
     "liza.clients.recorded": "the transcripts of a client",
     "liza.cli.main": "/dev/null, and the traceback of a bug in the user's own folder",
     "liza.daemon.background": "/dev/null, and a pipe",
-    "liza.daemon.lease": "the user's own folder, while there is no blackboard",
+    "liza.daemon.watch_lock": "the user's own folder, while there is no blackboard",
     "liza.daemon.seal": "the user's own folder",
     "liza.store.seal": "the user's own folder",
     "liza.templates": "shipped files",
@@ -199,7 +199,7 @@ OPENERS = {
         "a file that the command line names, which may be a pipe",
     ),
     **dict.fromkeys(
-        ("liza.run.evidence", "liza.git.snapshot", "liza.git.patch", "liza.git.worktree"), "the working tree"
+        ("liza.run.completion_checks", "liza.git.snapshot", "liza.git.patch", "liza.git.worktree"), "the working tree"
     ),
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from liza.text import MAX_NUMBER_BITS, text_of, value_text
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from liza.clients.health import Hooks
+    from liza.clients.hook_health import Hooks
     from liza.model import Match, OutsideDecision, Problem, Progress, Silenced
     from liza.scopes.sessions.rows import SessionRow
 

@@ -21,7 +21,16 @@ _OF_THE_MACHINE = {
     errno.ENFILE: "close some programs",
     errno.EIO: "check that disk for errors",
 }
-_FAMILIES = ("log", "loop", "attempt", "silence", "rules", "claim", "stage")  # commands that are called by two words
+FAMILIES = (
+    "log",
+    "loop",
+    "attempt",
+    "silence",
+    "rules",
+    "claim",
+    "stage",
+    "session",
+)  # commands that are called by two words
 
 
 def main() -> int:
@@ -147,9 +156,9 @@ def _with_click(arguments: list[str]) -> int:
         error.show()
         return 2
     except click.UsageError as error:
-        from liza.cli import usage
+        from liza.cli import usage_errors
 
-        raise usage.usage_error(error, f"liza {_command_of(arguments)}".removesuffix(" liza")) from None
+        raise usage_errors.usage_error(error, f"liza {_command_of(arguments)}".removesuffix(" liza")) from None
     except click.Abort:
         raise KeyboardInterrupt from None
 
@@ -177,7 +186,7 @@ def _print_error(error: LizaError, arguments: list[str]) -> None:
 def _command_of(arguments: list[str]) -> str:
     """The command as it was called: `analyze`, or `log anomaly`."""
     words = [w for i, w in enumerate(arguments) if not w.startswith("-") and arguments[i - 1 : i] != ["--root"]]
-    return " ".join(words[: 2 if words[:1] and words[0] in _FAMILIES else 1]) or "liza"
+    return " ".join(words[: 2 if words[:1] and words[0] in FAMILIES else 1]) or "liza"
 
 
 def _report_bug(error: Exception, arguments: list[str]) -> None:

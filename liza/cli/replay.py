@@ -14,7 +14,7 @@ from liza.errors import Refused, WrongUsage
 from liza.model import format_time, parse_duration, parse_time, span_text
 from liza.replay.events import Recording, read_recording
 from liza.replay.playback import RECORD, RESOLVE, Played, Trip, play
-from liza.replay.sessions import SessionTrip
+from liza.replay.session_playback import SessionTrip
 from liza.rules.evaluate import RuleSet
 from liza.rules.what_if import InvalidSetting, apply_settings
 from liza.scopes.rules_file import read_rules

@@ -8,7 +8,7 @@ import click
 from liza.cli import envelope, session_replay, show
 from liza.errors import LizaError, Refused
 from liza.model import format_time
-from liza.replay.sessions import SessionTrip
+from liza.replay.session_playback import SessionTrip
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import Cause, Comparison, Explanation, Group, compare, details
 from liza.rules.fields import lookup, values

@@ -39,7 +39,7 @@ def command(ctx: click.Context, /, wait: bool, timeout: float | None, **scopes: 
       while liza gate --wait; do ./agent.sh; done
     """
     try:
-        from liza.scopes.engine import check_gate
+        from liza.scopes.gate import check_gate
 
         answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
         if wait and not answer:

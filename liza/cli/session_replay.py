@@ -8,7 +8,7 @@ import click
 
 from liza.cli import envelope, show
 from liza.model import MAPPINGS, Snapshot, format_time, parse_time
-from liza.replay.sessions import SessionTrip, play_session
+from liza.replay.session_playback import SessionTrip, play_session
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.scopes.records import find_record
 from liza.scopes.sessions.fields import SESSIONS

@@ -10,10 +10,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from liza.daemon.lease import LeaseTaken
 from liza.daemon.notifier import Event, EventKind
 from liza.daemon.rotating_log import RotatingLog
 from liza.daemon.status import read_daemon
+from liza.daemon.watch_lock import WatchLockTaken
 from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.store.daemon_process import is_process_running
@@ -48,7 +48,7 @@ def _watch(paths: Paths, watch: Callable[[Callable[[Event], None]], int], announ
 
     try:
         return watch(on_event)
-    except LeaseTaken as error:
+    except WatchLockTaken as error:
         announce(why=error.message, hint=error.hint)  # the log is that of the daemon which has it
         return error.exit_code
     except LizaError as error:

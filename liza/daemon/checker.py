@@ -11,14 +11,14 @@ from datetime import datetime
 from typing import Any
 
 from liza.check import Check, Evaluated, FollowUpFailed, Pipeline, StaleVerdict
-from liza.daemon import causes, events, scopes
+from liza.daemon import alarm_causes, events, scopes
 from liza.daemon.changes import Changes, versions
-from liza.daemon.decisions import Decisions
 from liza.daemon.health import GRACE
 from liza.daemon.notifier import EventKind, Notifier
 from liza.daemon.options import Options
 from liza.daemon.reader import Reader
 from liza.daemon.schedule import LastCheck, Schedule
+from liza.daemon.sprint_changes import Decisions
 from liza.daemon.timed_alarms import TIMED_ALARMS_EVERY, TimedAlarms
 from liza.errors import LizaError, LockTimeout
 from liza.rules.evaluate import RuleSet
@@ -160,7 +160,7 @@ class Checker:
         self._notifier.works("rules")
         if before is not None:
             self._notifier.report(EventKind.RELOADED, f"{len(rules.rules)} active rules")
-        self._notifier.set_active("rules", causes.of_changes(rules))
+        self._notifier.set_active("rules", alarm_causes.of_changes(rules))
         return pipeline
 
     def _schedule_aging(self, document: Document, rules: RuleSet, now: datetime) -> None:
@@ -223,7 +223,7 @@ class Checker:
 
     def _validate(self, document: Document, now: datetime) -> None:
         self._validation_pending = False
-        self._notifier.set_active("problems", causes.of_problems(take_snapshot(document, now=now)))
+        self._notifier.set_active("problems", alarm_causes.of_problems(take_snapshot(document, now=now)))
 
     def _report_overruns(self, rules: RuleSet, now: datetime) -> None:
         error = overrun(rules, self.paths.rules)
@@ -261,7 +261,7 @@ class Checker:
                 self._retry(error, now)
                 continue
             self._notifier.works(row.section)
-            self._notifier.set_active(row.section, causes.of_inbox(polled.problems))
+            self._notifier.set_active(row.section, alarm_causes.of_inbox(polled.problems))
             for text in polled.notes:
                 self._notifier.report(EventKind.CHECKED, text)
             if polled.is_late or polled.has_more:
@@ -292,7 +292,7 @@ class Checker:
         if found.has_more:
             self.schedule.check_in(0.0, now)  # new records are evaluated before the others are applied
         else:
-            self._notifier.set_active("inbox", causes.of_inbox(found.problems))
+            self._notifier.set_active("inbox", alarm_causes.of_inbox(found.problems))
 
     def _retry(self, error: LizaError, now: datetime) -> None:
         """Retry, at the next tick if only another program's lock was in the way."""

@@ -14,9 +14,9 @@ from liza.check import Check
 from liza.clients.caller import drop_variables
 from liza.daemon.changes import Changes
 from liza.daemon.checker import Checker
-from liza.daemon.lease import FolderGone, Lease, LeaseTaken
 from liza.daemon.notifier import Event, EventKind, Notifier
 from liza.daemon.options import Options
+from liza.daemon.watch_lock import FolderGone, WatchLock, WatchLockTaken
 from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.scopes.sprint.trip import sweep_leftovers
@@ -40,9 +40,9 @@ class Watcher:
         self.options = options
         self.clock = clock
         self.after_tick = after_tick  # also after one that found nothing
-        self.lease = Lease(paths)
+        self.watch_lock = WatchLock(paths)
         self.changes = Changes(paths, poll=options.poll)
-        self.notifier = Notifier(paths, self.lease, on_event, clock, self._about_us)
+        self.notifier = Notifier(paths, self.watch_lock, on_event, clock, self._about_us)
         self.checker = Checker(paths, self.notifier, self.changes, options)
         self.backend = self.changes.backend
         self.started = self.ticked = clock()
@@ -65,7 +65,7 @@ class Watcher:
         while not self.stopping and not self._take():
             self._wait_for_folder()
         if self.stopping:
-            self.lease.release()
+            self.watch_lock.release()
             return
         try:
             self._begin()
@@ -84,10 +84,10 @@ class Watcher:
             self.notifier.report(EventKind.STOPPED, "stopped watching")
             self.notifier.save_facts("stopped")
             self.changes.stop()
-            self.lease.release()
+            self.watch_lock.release()
 
     def once(self) -> None:
-        self.lease.take()
+        self.watch_lock.take()
         try:
             self._begin()
             self.tick()
@@ -100,7 +100,7 @@ class Watcher:
         finally:
             self.notifier.stop()
             self.notifier.save_facts("stopped")
-            self.lease.release()
+            self.watch_lock.release()
 
     def _begin(self) -> None:
         self.notifier.remember()
@@ -124,21 +124,21 @@ class Watcher:
         if not os.path.isdir(self.paths.folder):
             return False
         with suppress(FolderGone):
-            self.lease.take(*patience)
-        return self.lease.is_held
+            self.watch_lock.take(*patience)
+        return self.watch_lock.is_held
 
     def _take_again(self) -> bool:
         """After we have lost the lock: the folder was deleted, or another file was put in its place.
 
         Only another daemon ends this one, and only a folder that is gone makes it wait. Without the lock it goes on.
         """
-        self.lease.drop()
+        self.watch_lock.drop()
         if not os.path.isdir(self.paths.folder):
             return False
         try:
             is_held = self._take(0.0)
         except Refused as error:
-            if isinstance(error, LeaseTaken) and error.is_daemon:
+            if isinstance(error, WatchLockTaken) and error.is_daemon:
                 raise
             self.notifier.failed("watch.lock", error, self.clock())
             return True
@@ -150,7 +150,7 @@ class Watcher:
     def _wait_for_folder(self) -> None:
         if not self.waiting:
             self.waiting = True
-            self.lease.announce_waiting()
+            self.watch_lock.announce_waiting()
             self.notifier.report(EventKind.WAITING, f"there is no {self.paths.folder} yet")
         self.after_tick()
         self.changes.wait(self.options.interval)
@@ -164,11 +164,11 @@ class Watcher:
 
     def tick(self) -> None:
         """Look whether anything has changed, and check it if so."""
-        if not self.lease.is_held and not self._take_again():
+        if not self.watch_lock.is_held and not self._take_again():
             self._wait_for_folder()
             return
         self.waiting = False
-        self.lease.beat()
+        self.watch_lock.beat()
         if self.backend != self.changes.backend:
             self.backend = self.changes.backend
             self.notifier.report(EventKind.BACKEND, f"now watching with {self.backend}")
@@ -192,8 +192,8 @@ class Watcher:
 
     def _report_kept_files(self) -> None:
         """What was in the way, or would have been lost, and where it is now."""
-        while self.lease.moved:
-            aside = os.path.relpath(self.lease.moved.pop(), self.paths.folder)
+        while self.watch_lock.moved:
+            aside = os.path.relpath(self.watch_lock.moved.pop(), self.paths.folder)
             self.notifier.report(EventKind.ALARM, f"watch.lock was not a regular file; it was moved to .liza/{aside}")
         while self.checker.board.rescued:
             text = f"a version of state.yaml that another program wrote was kept in {self.checker.board.rescued.pop()}"

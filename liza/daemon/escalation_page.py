@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
-from liza.daemon.causes import DONE, WAITING, length_of
+from liza.daemon.alarm_causes import DONE, REMIND_AFTER, length_of
 from liza.model import Record, Snapshot, format_time
 from liza.store import checkpoint, files
 from liza.store.checkpoint import Checkpoint
@@ -46,7 +46,7 @@ def _page(
     halt: Checkpoint | None, since: datetime | None, trigger: Mapping[str, Any] | None, facts: Snapshot, now: datetime
 ) -> str | None:
     """The text of the page; None unless agents have waited for hours."""
-    length = length_of(now - since, WAITING[1:]) if since is not None else ""
+    length = length_of(now - since, REMIND_AFTER[1:]) if since is not None else ""
     if halt is None or since is None or not length:
         return None
     sprint: Any = facts.sections.get("sprint")

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from liza.daemon.alarms import Alarms, Cause, Reported
 from liza.daemon.health import Health
-from liza.daemon.lease import Lease
 from liza.daemon.rotating_log import RotatingLog
 from liza.daemon.seal import BROKEN, Seal
+from liza.daemon.watch_lock import WatchLock
 from liza.errors import LizaError
 from liza.model import format_time
 from liza.notify.message import Message
@@ -76,13 +76,13 @@ class Notifier:
     def __init__(
         self,
         paths: Paths,
-        lease: Lease,
+        watch_lock: WatchLock,
         on_event: Callable[[Event], None],
         clock: Callable[[], datetime],
         about_us: Callable[[], dict[str, Any]],
     ) -> None:
         self._paths = paths
-        self._lease = lease
+        self._watch_lock = watch_lock
         self._on_event = on_event
         self._clock = clock
         self._about_us = about_us  # the facts about the process in `watch.json`
@@ -124,7 +124,7 @@ class Notifier:
             "notified": self._marks,
         }
         self.outcome("what was reported", self._seal.set(kept))
-        self._lease.write_facts(
+        self._watch_lock.write_facts(
             **self._about_us(),
             health=health or ("degraded" if self.health.errors else "ok"),
             last_error=self.health.last_error,

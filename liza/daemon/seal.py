@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from liza.daemon.lease import own_file
-from liza.rules.evidence import digest
+from liza.daemon.watch_lock import own_file
+from liza.rules.fingerprints import digest
 from liza.store.files import write_atomically
 from liza.store.paths import Paths
 from liza.store.replace import sweep_drafts

@@ -6,7 +6,7 @@ import time
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from liza.daemon.lease import waiting_lock
+from liza.daemon.watch_lock import waiting_lock
 from liza.store.daemon_process import is_daemon, is_process_running, read_watch_facts
 from liza.store.lock import command_of, holder, is_locked
 from liza.store.paths import Paths

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from liza.daemon import causes, escalation_page, scopes
-from liza.daemon.causes import Ages
+from liza.daemon import alarm_causes, escalation_page, scopes
+from liza.daemon.alarm_causes import Ages
 from liza.daemon.notifier import Notifier
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.scopes.sprint.evaluate import Check, snapshot_of
@@ -36,11 +36,11 @@ class TimedAlarms:
         board, set_active, paths = self._board, self._notifier.set_active, self._board.paths
         snapshot = snapshot_of(board, document, rules, check=False)
         board.sweep()
-        set_active("leftovers", causes.of_leftovers(board.stuck))
-        set_active("files", causes.of_files(paths, snapshot, self._ages, now))
-        set_active("alarms", causes.of_rules(evaluate(rules.only_alarms(), snapshot, now)))
+        set_active("leftovers", alarm_causes.of_leftovers(board.stuck))
+        set_active("files", alarm_causes.of_files(paths, snapshot, self._ages, now))
+        set_active("alarms", alarm_causes.of_rules(evaluate(rules.only_alarms(), snapshot, now)))
         set_active("scopes", scopes.causes(board, snapshot, rules, now))
-        set_active("decisions", causes.of_decisions(document.data.get("circuit_breaker"), now))
-        set_active("silences", causes.of_silences(document.data.get("silences"), now))
+        set_active("decisions", alarm_causes.of_decisions(document.data.get("circuit_breaker"), now))
+        set_active("silences", alarm_causes.of_silences(document.data.get("silences"), now))
         trigger, since = found.trigger if found else None, self._ages.since(paths.checkpoint, now)
         self._notifier.outcome("ESCALATION", escalation_page.update_page(paths, since, trigger, snapshot, now))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from liza.clients.health import Hooks, read_hooks, read_program, script_problem
+from liza.clients.hook_health import Hooks, read_hooks, read_program, script_problem
 from liza.clients.install import CLIENTS, client_folder
 from liza.clients.recorded import Recorded, is_newer, recorded_sessions
 from liza.clients.settings import HookProblem

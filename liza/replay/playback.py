@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from liza.model import Match, Record, Rule, Silence, Silenced, Snapshot, Verdict, format_time
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
-from liza.rules.evidence import merge_evidence
 from liza.rules.fields import Context
+from liza.rules.fingerprints import merge_evidence
 from liza.rules.silences import read_silences
 from liza.schema.actions import Action
 from liza.scopes.engine import derived

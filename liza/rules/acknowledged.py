@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from liza.model import Number, Origin, OutsideDecision, Record, is_future, list_in, parse_time
-from liza.rules.evidence import LEGACY_DIGITS, digest, fingerprint, legacy_fingerprints, parse_evidence
+from liza.rules.fingerprints import LEGACY_DIGITS, digest, fingerprint, legacy_fingerprints, parse_evidence
 
 _Named = TypeVar("_Named")
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from liza.model import VALUE, Number, Record
 from liza.rules.aggregates import NO_GROUP, Counts, Key, count
-from liza.rules.evidence import digest
 from liza.rules.fields import Context
+from liza.rules.fingerprints import digest
 from liza.rules.operators import OPERATORS
 from liza.rules.syntax_tree import Aggregate, All, Comparison, Field, Node, Not, Param, is_number
 

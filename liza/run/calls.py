@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.event import Call, Outcome
-from liza.run.answers import json_values
+from liza.run.agent_output import json_values
 
 
 def calls_of(output: str) -> Iterator[Call]:

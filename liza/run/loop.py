@@ -15,8 +15,8 @@ from liza.errors import LizaError
 from liza.halt import halt_reason
 from liza.model import format_time
 from liza.run import context
+from liza.run.completion_checks import read_plan
 from liza.run.end import End, Ending
-from liza.run.evidence import read_plan
 from liza.run.iteration import Done, Workplace, iterate
 from liza.run.open_loop import POLL, OpenLoop
 from liza.run.plan import Plan

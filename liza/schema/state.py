@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from liza.model import Fault, Path, list_in
-from liza.schema import anomalies, kinds, loops
+from liza.schema import anomalies, kinds, loops, sessions
 from liza.schema.kinds import OneOf
 from liza.schema.severities import CAUSES, SEVERITIES
 from liza.schema.walker import Each, Faults, Named, Records, Shape, Table, walk
@@ -146,6 +146,7 @@ SECTIONS: dict[str, Shape] = {
     "claims": Records(),
     "slices": Records(),
     "loops": Records(loops.LOOP),
+    "sessions": Records(sessions.SESSION),
     "stages": Records(),
     "silences": Records(Table(past=("created",))),
     "sprint": Table({"id": kinds.label, "timeline": _TIMELINE, "metrics": kinds.mapping}),

@@ -1,23 +1,83 @@
-"""The answer of a gate: may work continue?"""
+"""The gate: may work continue? For everyone, and for each session, claim, slice, loop and stage that is named."""
 
-from typing import NamedTuple
+import os
+from collections.abc import Mapping
+from datetime import datetime
+from functools import partial
+from typing import Any
 
-from liza.text import shell_quoted
+from liza.errors import LizaError, Unreadable
+from liza.halt import halt_reason
+from liza.scopes.change import read_usable
+from liza.scopes.gate_answer import Gate
+from liza.scopes.scope import Scope
+from liza.scopes.table import ROWS
+from liza.store.board import Board
+from liza.store.locate import find
+from liza.store.paths import Paths
+
+_FIX = "fix it, then try again; see: liza validate"
 
 
-class Gate(NamedTuple):
-    """Whether agents may continue: true if they may, and then `why` and `hint` are empty.
+def check_gate(root: str | None, wanted: Mapping[str, str | None], now: datetime) -> Gate:
+    """The gate for everyone, then for each session, claim, slice, loop and stage that is named. Nothing is written.
 
-    Unlike other tuples this one can be false: `while liza.gate(): ...` stops.
+    What cannot be evaluated stops: an unreadable blackboard gives no reason to continue.
     """
+    named = {word: name for word, name in wanted.items() if name is not None}
+    try:
+        held = halt_reason(root)
+        if held is not None:
+            return Gate(*held)
+        if find(root) is None or not named:
+            return Gate()
+        return _check_gates(Board.find(root), named, now)
+    except LizaError as error:
+        return Gate(str(error), error.hint or _FIX)
+    except OSError as error:
+        return Gate(f"the blackboard cannot be read: {error}", _FIX)
 
-    why: str = ""  # what stops them
-    hint: str = ""  # what to do about it
-    notes: tuple[str, ...] = ()  # warnings that stop nothing
 
-    def __bool__(self) -> bool:
-        return not self.why
+def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
+    board.read()  # an unreadable blackboard stops every scope of it
+    notes: tuple[str, ...] = ()
+    for word, name in named.items():
+        if not name.strip():  # a variable that a hook forgot to set must not open the gate
+            return Gate(f"no {word} is named", f"give its name after --{word}")
+        scope = next(row for row in ROWS if word in row.gates).load()
+        check = scope.gates().get(word) or partial(_check_record, scope)
+        for each in (name, *scope.ancestors(board.paths, name)):
+            gate = check(board, each, now)
+            notes += gate.notes
+            if not gate:
+                return gate._replace(notes=notes)
+    return Gate(notes=notes)
 
 
-def status_hint(command: str, name: str) -> str:
-    return f"see what it is waiting for: liza {command} {shell_quoted(name)}"
+def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> Gate:
+    """Closed while a record is stopped, even by an edit of another program that no check has seen yet."""
+    document = board.read()
+    try:
+        record = read_usable(document, scope.section, name)
+    except Unreadable as error:
+        raise board.with_backup(error) from None
+    lost = next((each for each in scope.missing(board, document.data) if each.name == name), None)
+    if record is None:  # not on the blackboard: open, unless it was removed while stopped
+        notes = _notes_on_unknown(scope, board.paths)
+        return Gate(notes=notes) if lost is None else Gate(lost.text, scope.how_to_continue(name, None), notes)
+    rules = scope.rules_of(board.paths)
+    settings = scope.settings_of(rules, os.environ)
+    record = scope.reconcile(name, record, scope.evaluator_for(rules, settings, now), document.data).record
+    trip, notes = scope.open_trip(record, settings), tuple(scope.notes(settings))
+    if trip is not None and not scope.may_try(record, settings, now):
+        text = f"{scope.section.scope} {name} is {trip.status}: {trip.reason}"
+        return Gate(text, scope.how_to_continue(name, record), notes)
+    return Gate(notes=notes) if lost is None else Gate(lost.text, scope.how_to_continue(name, None), notes)
+
+
+def _notes_on_unknown(scope: Scope[Any], paths: Paths) -> tuple[str, ...]:
+    """Warnings for a name without a record; rules that cannot be read are one of them, and stop nothing."""
+    try:
+        return tuple(scope.notes(scope.settings_of(scope.rules_of(paths), os.environ)))
+    except Unreadable as error:
+        return (str(error),)

@@ -15,7 +15,7 @@ from liza.scopes.transition import Event, Reconciled, Transition
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
     from liza.scopes.evaluator import Evaluator
-    from liza.scopes.gate import Gate
+    from liza.scopes.gate_answer import Gate
     from liza.store.board import Board
     from liza.store.document import Document
     from liza.store.inbox import EntryBoard

@@ -7,8 +7,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
+from liza.cli import group, main
 from tests.cli.run import LIZA, TIME_LIMIT, environment, installed, liza, new_board
 from tests.tools import needs
 
@@ -242,3 +244,9 @@ def test_deleted_working_folder_is_not_a_bug(tmp_path: Path) -> None:
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.startswith("liza: ")
+
+
+def test_commands_of_a_family_are_named_by_two_words() -> None:
+    context = click.Context(group.liza)
+    commands = {name: group.liza.get_command(context, name) for name in group.liza.list_commands(context)}
+    assert {name for name, command in commands.items() if isinstance(command, click.Group)} == set(main.FAMILIES)

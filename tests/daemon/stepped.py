@@ -21,7 +21,7 @@ class SteppedWatcher:
         os.environ["XDG_STATE_HOME"] = str(board.root / "state")  # not in the user's own state folder
         self.events: list[Event] = []
         self.watcher = Watcher(Paths(str(board.folder)), Options(poll=True), self.events.append, lambda: self.now)
-        self.watcher.lease.take()
+        self.watcher.watch_lock.take()
         self.watcher.notifier.remember()
 
     def ticks(self, number: int = 1, seconds: float = 1.0) -> None:
@@ -45,7 +45,7 @@ class SteppedWatcher:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.watcher.notifier.stop(0.0)
-        self.watcher.lease.release()
+        self.watcher.watch_lock.release()
         if self._home is None:
             del os.environ["XDG_STATE_HOME"]
         else:

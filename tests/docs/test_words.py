@@ -13,9 +13,9 @@ import liza.api as liza_api
 from liza.cli.group import liza
 from liza.errors import LizaError
 from liza.rules.similar import similar_groups
-from liza.run.signs import claims_done
+from liza.run.progress_signs import claims_done
 from liza.schema import rules_yaml as blocks
-from liza.scopes.gate import Gate
+from liza.scopes.gate_answer import Gate
 from liza.scopes.loops.record import LoopResult
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import diagnosis

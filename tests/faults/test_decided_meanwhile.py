@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from liza.daemon import lease
+from liza.daemon import watch_lock
 from liza.errors import LockTimeout
 from liza.scopes.sprint.resolve import resolve
 from liza.store import checkpoint
@@ -23,7 +23,7 @@ from tests.faults import steps
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER, lease))
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER, watch_lock))
 
 
 class Decision:

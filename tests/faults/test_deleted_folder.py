@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from liza import check
-from liza.daemon import lease
+from liza.daemon import watch_lock
 from liza.errors import LizaError
 from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint import resolve
@@ -29,7 +29,7 @@ NOW = datetime(2025, 1, 18, 17, 30, tzinfo=UTC)
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER, lease))
+    monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *steps.BREAKER, watch_lock))
 
 
 def about_to_trip(folder: Path) -> Board:

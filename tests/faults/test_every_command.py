@@ -20,7 +20,7 @@ import pytest
 
 from liza import templates
 from liza.cli import main
-from liza.daemon import causes, escalation_page, lease
+from liza.daemon import alarm_causes, escalation_page, watch_lock
 from liza.scopes import rules_file
 from liza.scopes.slices import diagnostic_reports
 from liza.store import backups
@@ -61,7 +61,16 @@ CODES = pytest.mark.parametrize("code", REASONS, ids=errno.errorcode.get)
 
 @pytest.fixture(autouse=True)
 def _more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    more = (*steps.BREAKER, backups, rules_file, diagnostic_reports, causes, escalation_page, lease, templates)
+    more = (
+        *steps.BREAKER,
+        backups,
+        rules_file,
+        diagnostic_reports,
+        alarm_causes,
+        escalation_page,
+        watch_lock,
+        templates,
+    )
     monkeypatch.setattr(steps, "MODULES", (*steps.MODULES, *more))
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from liza.model import Match, Reason, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import has_new_evidence, trip_id
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import format_evidence, merge_evidence
+from liza.rules.fingerprints import format_evidence, merge_evidence
 from liza.scopes.sprint import section
 from liza.scopes.sprint.trip import evidence_of
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic

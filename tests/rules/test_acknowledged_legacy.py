@@ -3,7 +3,7 @@
 from typing import Any
 
 from liza.rules.evaluate import evaluate
-from liza.rules.evidence import legacy_fingerprint
+from liza.rules.fingerprints import legacy_fingerprint
 from tests.rules.boards import NOW, SYSTEMIC, Fields, names, rule, rules, snapshot, systemic
 from tests.rules.test_acknowledged import MANY, OUTAGE, blocker, resolved
 

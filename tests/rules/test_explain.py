@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from liza.model import Match, Snapshot
 from liza.rules.evaluate import evaluate
-from liza.rules.evidence import format_evidence
 from liza.rules.explain import Explanation, explain
+from liza.rules.fingerprints import format_evidence
 from liza.rules.windows import stream_records
 from tests.rules.boards import NOW, Fields, anomaly, parse_board, snapshot
 from tests.rules.explained import RETRIES, explained, one_rule, retry

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import evaluate
-from liza.rules.evidence import fingerprint
+from liza.rules.fingerprints import fingerprint
 from liza.rules.language import STREAMS
 from tests.rules.boards import NOW, SYSTEMIC, anomaly, names, parse_board, rules, snapshot
 

@@ -7,7 +7,7 @@ import pytest
 from liza.model import Match, Record
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import evaluate
-from liza.rules.evidence import fingerprint
+from liza.rules.fingerprints import fingerprint
 from tests.rules.boards import NOW, Fields, anomaly, matches, rule, rules, snapshot
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from liza.rules.acknowledged import trip_id
-from liza.rules.evidence import format_evidence
+from liza.rules.fingerprints import format_evidence
 from tests.rules.boards import snapshot
 from tests.security.attack import TRIPPING, Attack
 

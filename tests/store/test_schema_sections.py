@@ -23,6 +23,7 @@ VALID: dict[str, Any] = {
     "claims": {"c": {"rounds": []}},
     "slices": [{"id": "s"}],
     "loops": [],
+    "sessions": {"7c1f": {"status": "STOPPED", "current_trip": {"reason": "x"}, "history": []}},
     "stages": {},
     "sprint": {"id": 4, "timeline": {"started": TIME, "ended": None}, "metrics": {}},
     "circuit_breaker": {"last_check": TIME, "status": "TRIGGERED", "current_trigger": TRIGGER,
@@ -57,6 +58,9 @@ FAULTY: dict[str, list[tuple[Any, tuple[Any, ...]]]] = {
     "claims": [("x", ()), ([1], (0,)), ({"c": []}, ("c",)), ({"c": None}, ("c",))],
     "slices": [(1, ()), ({"s": "x"}, ("s",))],
     "loops": [(True, ()), ([None], (0,))],
+    "sessions": [
+        (5, ()), ({"s": {"status": "NONSENSE"}}, ("s", "status")), ({"s": {"history": "x"}}, ("s", "history")),
+    ],
     "sprint": [
         ([], ()), ("x", ()), ({"id": []}, ("id",)), ({"timeline": []}, ("timeline",)),
         ({"timeline": {"started": "x"}}, ("timeline", "started")), ({"metrics": 1}, ("metrics",)),

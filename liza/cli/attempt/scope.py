@@ -12,7 +12,7 @@ from liza.errors import Refused, Unreadable, WrongUsage
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import mappings_of
-from liza.scopes.slices import scope_files, scope_lock, texts, worktree
+from liza.scopes.slices import agent_texts, files_in_scope, scope_lock, worktree
 from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
@@ -51,9 +51,9 @@ def scope_command(call: Call, files: tuple[str, ...], name: str, changed: bool, 
     record = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     folder, named = worktree.named(board, record, files)
     top, touched = worktree.changed(board, name, record) if changed else (folder, ())
-    ground = scope_files.find_roots(board.paths, record, top)
-    known = scope_files.read_scope(ground, name, record, graph)
-    found = scope_files.decide_files(ground, known, record, list(dict.fromkeys([*named, *touched])))
+    ground = files_in_scope.find_roots(board.paths, record, top)
+    known = files_in_scope.read_scope(ground, name, record, graph)
+    found = files_in_scope.decide_files(ground, known, record, list(dict.fromkeys([*named, *touched])))
     outside = [each for each in found if not each.in_scope]
     violated = [each.file for each in outside if each.file in touched] if known.is_known else []
     if changed and known.is_known:
@@ -121,7 +121,7 @@ def justify_command(call: Call, name: str, file: str, test: str, reason: str, re
         known = {}  # the justification waits until it can be read
     _, (path,) = worktree.named(board, known, [file])
     test, reason, relationship = (
-        cut_line(escape_surrogates(each), 4 * texts.LINE) for each in (test, reason, relationship)
+        cut_line(escape_surrogates(each), 4 * agent_texts.LINE) for each in (test, reason, relationship)
     )
     record = record_or_queue(justify_file(board, name, path, test, reason, relationship, call.at))
     left = [str(each.get("file")) for each in mappings_of(record, "scope_violations")]

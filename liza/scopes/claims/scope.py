@@ -60,9 +60,9 @@ def _faults(sections: Sections, rules: RuleSet) -> Iterator[Fault]:
 
 
 def _gates() -> Gates:
-    from liza.scopes.claims import gate
+    from liza.scopes.claims import stage_gate
 
-    return {"stage": gate.check_stage}
+    return {"stage": stage_gate.check_stage}
 
 
 def _how_to_continue(name: str, claim: Mapping[str, Any] | None) -> str:

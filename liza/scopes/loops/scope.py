@@ -6,7 +6,7 @@ from typing import Any
 from liza.model import Record
 from liza.schema.loop_words import CLOSED, OPEN
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.gate import status_hint
+from liza.scopes.gate_answer import status_hint
 from liza.scopes.loops import derived, evaluate, states
 from liza.scopes.loops.fields import LOOPS, status_of
 from liza.scopes.loops.settings import Settings, settings_of

@@ -30,7 +30,7 @@ def stop_session(
         return Transition(dict(record))
     trip = {"stopped": format_time(now), "trip_id": trip_id, "rules": list(rules), "reason": reason}
     trip |= {"by": by} if by else {}
-    whose = f" by {by}" if by else ""
+    whose = f" by {by}" if by and by != BY_HAND else ""
     event = Event("session", name, "stopped", f"session {label_of(name, record)} is STOPPED{whose}: {reason}")
     return Transition({**record, "status": STOPPED, "current_trip": trip}, (event,))
 

@@ -11,7 +11,7 @@ from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, Problem
 from liza.scopes.change import change_known, read_usable, unknown_record
 from liza.scopes.records import list_of, mappings_of
-from liza.scopes.slices import diagnosis, scope_files
+from liza.scopes.slices import diagnosis, files_in_scope
 from liza.scopes.slices.diagnosis import Report
 from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of
 from liza.scopes.transition import Event, Transition
@@ -80,7 +80,7 @@ def _path(paths: Paths, entry: Mapping[str, Any]) -> str | None:
 
 
 def _known_report(paths: Paths, name: str, record: Mapping[str, Any], test: str) -> Report:
-    violations, why = scope_files.find_violations(paths, name, record, test)
+    violations, why = files_in_scope.find_violations(paths, name, record, test)
     return diagnosis.known_report(name, record, test, violations, why)
 
 

@@ -14,6 +14,7 @@ from liza.rules.acknowledged import trip_id
 from liza.scopes.evaluator import Evaluator, reason_text
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import derived, rollback_bases
+from liza.scopes.slices.agent_texts import LINE
 from liza.scopes.slices.fields import (
     ACTIVE,
     ARCH_STOP,
@@ -27,7 +28,6 @@ from liza.scopes.slices.fields import (
     open_trip,
     status_of,
 )
-from liza.scopes.slices.texts import LINE
 from liza.scopes.transition import Event, Transition
 from liza.text import cut_line, file_name, text_of, value_text
 from liza.toolerrors.results import FAILED, PASSED

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import Verdict
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import format_evidence
+from liza.rules.fingerprints import format_evidence
 from liza.scopes.sprint import open_trip
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, StaleVerdict, evaluate_board, snapshot_of

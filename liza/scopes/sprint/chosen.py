@@ -9,8 +9,8 @@ from liza.errors import WrongUsage
 from liza.model import Match, Record, Rule, Snapshot
 from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
-from liza.rules.evidence import fingerprint, parse_evidence
 from liza.rules.fields import Context
+from liza.rules.fingerprints import fingerprint, parse_evidence
 from liza.rules.syntax_tree import Aggregate, BadCondition
 from liza.rules.windows import stream_records
 from liza.scopes.rules_file import find_rule

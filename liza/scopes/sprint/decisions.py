@@ -11,7 +11,7 @@ from typing import Any
 from liza.errors import LizaError, LockTimeout
 from liza.model import Origin
 from liza.rules.acknowledged import origin_of, same_trip
-from liza.scopes.sprint import evidence, report
+from liza.scopes.sprint import evidence_files, report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.archives import archive_name
 from liza.scopes.sprint.evaluate import Check
@@ -49,7 +49,7 @@ def unlogged(board: Board, found: Check, now: datetime) -> list[Mapping[str, Any
         return []  # in the middle of a save: the next check does it
     if sections.reconcile(section, now).section != section:
         return []  # not in liza's form yet: the next check enters it, and the time with it
-    return list(_lacking(board, with_origins(board, evidence.with_kept(board, section))))
+    return list(_lacking(board, with_origins(board, evidence_files.with_kept(board, section))))
 
 
 def _lacking(board: Board, section: Any) -> Iterator[Mapping[str, Any]]:

@@ -98,7 +98,7 @@ def snapshot_of(
 
 def _with_files(board: Board, section: Any) -> Any:
     """The `circuit_breaker` section with what other files know of its history."""
-    from liza.scopes.sprint.evidence import with_kept  # without a history there is nothing to look up
+    from liza.scopes.sprint.evidence_files import with_kept  # without a history there is nothing to look up
     from liza.scopes.sprint.origin import with_origins
 
     return with_origins(board, with_kept(board, section))

@@ -10,7 +10,7 @@ from typing import Any
 from liza.errors import Refused, Unreadable
 from liza.model import Match, Snapshot, format_time
 from liza.rules.evaluate import RuleSet
-from liza.rules.evidence import digest
+from liza.rules.fingerprints import digest
 from liza.schema.snapshot import take_snapshot
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections

@@ -11,7 +11,7 @@ from liza.errors import LizaError
 from liza.model import Match, format_time
 from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.rules.evidence import format_evidence, merge_evidence
+from liza.rules.fingerprints import format_evidence, merge_evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.archives import archive_name

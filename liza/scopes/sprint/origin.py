@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from liza.model import Origin, is_future, is_trip_id, parse_time
-from liza.rules.evidence import digest, parse_evidence
+from liza.rules.fingerprints import digest, parse_evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.archives import is_archive
 from liza.store.board import Board

@@ -15,7 +15,7 @@ from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.archives import archive_name
 from liza.scopes.sprint.evaluate import FollowUpFailed
-from liza.scopes.sprint.evidence import with_kept
+from liza.scopes.sprint.evidence_files import with_kept
 from liza.scopes.sprint.follow_up import attempt, is_logged, log_command, log_decision, report_decision
 from liza.scopes.sprint.lost_trip import lost_trigger
 from liza.scopes.sprint.origin import origin_of

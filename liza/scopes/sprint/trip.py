@@ -14,8 +14,8 @@ from liza.errors import LizaError, Refused
 from liza.model import Match, Number, Record, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
-from liza.rules.evidence import format_evidence
-from liza.scopes.sprint import evidence
+from liza.rules.fingerprints import format_evidence
+from liza.scopes.sprint import evidence_files
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, caught, log_trip, restore_report, write_report
@@ -202,7 +202,7 @@ class _Effect:
             self.failed.append(error)
         if recorded.trigger != self.trip.trigger:  # people can read about every recorded trip
             self.attempt(lambda: write_report(self.board, recorded, instead_of=self.trip))
-        listed = evidence.kept(
+        listed = evidence_files.kept(
             self.board, recorded.trigger, recorded.evidence
         )  # its file is there before what names it
         new = sections.tripped(section, recorded.trigger, listed, self.now)

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from liza.rules.evidence import fingerprint
+from liza.rules.fingerprints import fingerprint
 from liza.schema.snapshot import take_snapshot
 from liza.store.document import parse
 from liza.store.paths import Paths

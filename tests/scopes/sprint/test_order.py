@@ -63,9 +63,9 @@ def test_notification_follows_all_other_steps(seen: Seen) -> None:
         lambda event: notified.append((str(event.kind), list(seen.look()))),
         lambda: datetime(2025, 1, 18, 18, tzinfo=UTC),
     )
-    watcher.lease.take()
+    watcher.watch_lock.take()
     try:
         watcher.tick()
     finally:
-        watcher.lease.release()
+        watcher.watch_lock.release()
     assert [there for kind, there in notified if kind == "tripped"] == [ORDER]

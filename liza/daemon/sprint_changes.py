@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from liza.check import Check
-from liza.daemon import causes, events
+from liza.daemon import alarm_causes, events
 from liza.daemon.notifier import EventKind, Notifier
 from liza.errors import LockTimeout
 from liza.scopes.sprint.decisions import unlogged
@@ -43,10 +43,10 @@ class Decisions:
         halt = checkpoint.read(self._board.paths.checkpoint)
         self._count_restored(halt, found)
         set_active = self._notifier.set_active
-        set_active("halt", causes.about_the_halt(halt, found.trigger))
-        set_active("restored", causes.of_restored(self._restored))
-        set_active("claims", causes.of_verdict(found.verdict))
-        set_active("own alarms", causes.of_rules(found.verdict))
+        set_active("halt", alarm_causes.about_the_halt(halt, found.trigger))
+        set_active("restored", alarm_causes.of_restored(self._restored))
+        set_active("claims", alarm_causes.of_verdict(found.verdict))
+        set_active("own alarms", alarm_causes.of_rules(found.verdict))
 
     def log(self, now: datetime) -> None:
         """Log decisions that were made by hand, as soon as the lock is free."""

@@ -24,7 +24,7 @@ _POLL = 0.02
 _OFTEN = 100  # times that a daemon moves something aside before it gives up
 
 
-class LeaseTaken(Refused):
+class WatchLockTaken(Refused):
     """Another process has the lock of the daemon; whether it is one is in `is_daemon`."""
 
     is_daemon = True
@@ -34,7 +34,7 @@ class FolderGone(Refused):
     """The folder was deleted while we were about to watch it."""
 
 
-class Lease:
+class WatchLock:
     """The right to watch a blackboard, until the process ends."""
 
     def __init__(self, paths: Paths) -> None:
@@ -46,7 +46,7 @@ class Lease:
         self.moved: list[str] = []  # where things are that had the name of the lock, for the caller to report
 
     def take(self, patience: float = _PATIENCE) -> None:
-        """Become the daemon of this blackboard; `LeaseTaken` if there is one, `FolderGone` if there is no folder.
+        """Become the daemon of this blackboard; `WatchLockTaken` if there is one, `FolderGone` if there is no folder.
 
         What has the name of the lock and cannot be one is moved aside: it must not keep the daemon from its work.
         """
@@ -88,7 +88,7 @@ class Lease:
         return len(self.moved) < _OFTEN
 
     def announce_waiting(self) -> None:
-        """Where there is no blackboard yet: show that we wait for it. `LeaseTaken` if another process does already."""
+        """Where there is no blackboard yet: show that we wait. `WatchLockTaken` if another process does already."""
         if self._waiting is not None:
             return
         lock = waiting_lock(self.paths)
@@ -107,17 +107,17 @@ class Lease:
             os.close(self._waiting)
             self._waiting = None
 
-    def _taken(self, lock: str | None = None, does: str = "watches") -> LeaseTaken:
+    def _taken(self, lock: str | None = None, does: str = "watches") -> WatchLockTaken:
         pid = holder(lock or self.paths.watch_lock)
         who = f"process {pid}" if pid is not None else "another process"
         if lock is None and pid is not None and not is_daemon(pid, read_watch_facts(self.paths), self.paths):
             hint = f"see what it is doing: ps -fp {pid}   (end it with: kill {pid})"
             message = f"{who} ({command_of(pid)}) holds the daemon's lock, but is not a known daemon"
-            taken = LeaseTaken(message, hint=hint, file=self.paths.watch_lock)
+            taken = WatchLockTaken(message, hint=hint, file=self.paths.watch_lock)
             taken.is_daemon = False
             return taken
         hint = "see its state with: liza watch --status   (end it with: liza watch --stop)"
-        return LeaseTaken(f"{who} already {does} this blackboard", hint=hint, file=lock or self.paths.watch_lock)
+        return WatchLockTaken(f"{who} already {does} this blackboard", hint=hint, file=lock or self.paths.watch_lock)
 
     @property
     def is_held(self) -> bool:

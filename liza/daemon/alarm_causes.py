@@ -18,7 +18,7 @@ from liza.store.paths import Paths
 from liza.text import one_line
 
 # When a person should look; from the second time on it is also written where they will find it.
-WAITING = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
+REMIND_AFTER = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
 DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
 _PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on
 _BY_HAND = 60.0  # the same, for a person who types them
@@ -150,11 +150,11 @@ def of_files(paths: Paths, snapshot: Snapshot, ages: Ages, now: datetime) -> Ite
     """Halts that wait for a person, and a log without new entries."""
     halted, paused, logged = (ages.since(path, now) for path in (paths.checkpoint, paths.pause, paths.log))
     if halted is not None:
-        yield from _waiting("CHECKPOINT", now - halted, WAITING)
+        yield from _waiting("CHECKPOINT", now - halted, REMIND_AFTER)
     if paused is not None:
-        yield from _waiting("PAUSE", now - paused, WAITING[:2])
+        yield from _waiting("PAUSE", now - paused, REMIND_AFTER[:2])
     stopped = halted is not None or paused is not None or os.path.lexists(paths.abort)
-    if logged is not None and now - logged >= WAITING[0] and not stopped and _is_under_way(snapshot):
+    if logged is not None and now - logged >= REMIND_AFTER[0] and not stopped and _is_under_way(snapshot):
         yield Cause("log_stalled", "", "no entry in log.yaml for 30 minutes")
 
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from operator import is_
 from typing import Any
 
-from liza.rules.evidence import parse_evidence
+from liza.rules.fingerprints import parse_evidence
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.archives import archive_name
 from liza.store import files, versions

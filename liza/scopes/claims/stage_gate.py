@@ -4,7 +4,7 @@ from datetime import datetime
 
 from liza.scopes.claims import evaluate, missing, stages
 from liza.scopes.claims.change import context_of, ways_out
-from liza.scopes.gate import Gate
+from liza.scopes.gate_answer import Gate
 from liza.scopes.records import find_record
 from liza.store.board import Board
 

@@ -84,7 +84,7 @@ def _payload() -> dict[str, object]:
 
 def _cut_payload(raw: bytes) -> dict[str, object]:
     """What the beginning of a large event says: whose it is must be known, or a stopped session would continue."""
-    from liza.clients.truncated import HEAD, TAIL, read_cut
+    from liza.clients.truncated_event import HEAD, TAIL, read_cut
 
     tail, size = raw, len(raw)
     while more := sys.stdin.buffer.read(1 << 20):

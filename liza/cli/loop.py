@@ -11,7 +11,7 @@ from liza.clients.caller import alarm_if_no_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet
-from liza.schema.loop_words import CLOSED, HALF_OPEN, OPEN
+from liza.schema.loop_statuses import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.change import read_usable, unknown_record
 from liza.scopes.loops.fields import LOOPS, iteration_count, iterations_of, number_or_none
 from liza.scopes.loops.record import LoopResult, evaluate_loop, probe_loop, read_loop, reset_loop

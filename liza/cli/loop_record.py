@@ -13,7 +13,7 @@ from liza.cli.terminal import echo, style
 from liza.errors import WrongUsage
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
-from liza.schema.loop_words import HALF_OPEN, OPEN, OUTCOMES
+from liza.schema.loop_statuses import HALF_OPEN, OPEN, OUTCOMES
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.derived import stagnant_streak

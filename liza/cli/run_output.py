@@ -24,7 +24,7 @@ from liza.run.process import Outlet
 from liza.run.state import RunState
 from liza.run.view import Choice
 from liza.schema.actions import Action
-from liza.schema.loop_words import CLOSED, HALF_OPEN, OPEN
+from liza.schema.loop_statuses import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.loops import states
 from liza.scopes.loops.record import LoopResult
 from liza.scopes.loops.settings import Settings

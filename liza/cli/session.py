@@ -6,8 +6,8 @@ from liza.cli import envelope
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person, plain_words
 from liza.clients.caller import alarm_if_no_terminal, require_person
-from liza.scopes.sessions.by_hand import resume_by_hand, stop_by_hand
 from liza.scopes.sessions.monitor import Monitor
+from liza.scopes.sessions.stop_and_resume import resume_by_hand, stop_by_hand
 from liza.store.board import Board
 from liza.text import printable
 

@@ -9,7 +9,7 @@ from liza.cli import envelope, show
 from liza.cli.claim.options import context_of
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person, plain_words
-from liza.scopes.claims import evaluate, missing, stage_changes, stages
+from liza.scopes.claims import evaluate, missing_disputes, stage_changes, stages
 from liza.scopes.claims.change import ways_out
 from liza.scopes.claims.stage_changes import Blocked, StageResult
 from liza.text import plural, printable
@@ -121,7 +121,7 @@ def list_command(call: Call) -> int:
     document = context.board.read()
     listed = list(stages.statuses(document.data.get("stages")))
     claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
-    found = stages.blockers(missing.restore_missing(context.board, claims))
+    found = stages.blockers(missing_disputes.restore_missing(context.board, claims))
     last = context.settings.last_stage
     if call.as_json:
         rows = [{"stage": name, "status": status} for name, status in listed]

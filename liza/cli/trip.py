@@ -6,7 +6,7 @@ from liza.cli import envelope, show
 from liza.cli.group import Call, by_option, plain
 from liza.cli.options import person
 from liza.schema.severities import SEVERITIES
-from liza.scopes.sprint.chosen import Choice
+from liza.scopes.sprint.chosen_evidence import Choice
 from liza.scopes.sprint.manual_trip import trip
 
 

@@ -128,7 +128,7 @@ def can_warn(name: str) -> bool:
 
 def problems(setup: Setup) -> Iterator[HookProblem]:
     """Whether a person has switched all hooks off."""
-    from liza.clients.entries import read_object
+    from liza.clients.hook_entries import read_object
 
     for file in setup.files:
         if read_object(file).get("disableAllHooks") is True:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
-from liza.clients.entries import entries_of, is_ours
+from liza.clients.hook_entries import entries_of, is_ours
 from liza.clients.settings import HookProblem, Setup
 
 # Without these there is neither a halt nor a step. Codex shortens the time limit of others before it makes the digest.

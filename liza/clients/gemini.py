@@ -165,7 +165,7 @@ def can_warn(name: str) -> bool:
 
 def problems(setup: Setup) -> Iterator[HookProblem]:
     """Whether hooks are switched off, and whether the folder is trusted: in others not even a user's hooks run."""
-    from liza.clients.entries import read_object
+    from liza.clients.hook_entries import read_object
 
     yield from _switched_off(setup)
     user = read_object(os.path.join(setup.folder, SETTINGS.user))
@@ -177,7 +177,7 @@ def problems(setup: Setup) -> Iterator[HookProblem]:
 
 def _switched_off(setup: Setup) -> Iterator[HookProblem]:
     """All hooks, or ours by their commands."""
-    from liza.clients.entries import command_of, entries_of, read_object
+    from liza.clients.hook_entries import command_of, entries_of, read_object
 
     ours = {
         command_of(entry)
@@ -198,7 +198,7 @@ def _switched_off(setup: Setup) -> Iterator[HookProblem]:
 
 def untrusted(client: str, project: str, file: str) -> Iterator[HookProblem]:
     """Whether a person has trusted the folder: of all that are named above it, the longest decides."""
-    from liza.clients.entries import read_object
+    from liza.clients.hook_entries import read_object
 
     own, best, trusts = os.path.realpath(project), -1, False
     for folder, level in read_object(file).items():

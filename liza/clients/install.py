@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from liza import templates
 from liza.clients import NAMES, load_client
-from liza.clients.entries import MARK, SCRIPT, entries_of, is_ours
+from liza.clients.hook_entries import MARK, SCRIPT, entries_of, is_ours
 from liza.clients.json_edit import add_entries, remove_entries
 from liza.clients.settings import STARTS
 from liza.errors import Refused

@@ -90,7 +90,7 @@ def can_warn(name: str) -> bool:
 
 def problems(setup: Setup) -> Iterator[HookProblem]:
     """Whether hooks are switched off; and, where a person has asked for trusted folders, whether this is one."""
-    from liza.clients.entries import read_object
+    from liza.clients.hook_entries import read_object
 
     for file in setup.files:
         if read_object(file).get("disableAllHooks") is True:

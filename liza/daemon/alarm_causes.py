@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from liza.daemon.alarms import Cause
+from liza.daemon.alarm_reminders import Cause
 from liza.model import Match, Problem, Record, Snapshot, Verdict, file_time, format_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.fields import values

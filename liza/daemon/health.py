@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.daemon.alarms import Alarms, Cause
+from liza.daemon.alarm_reminders import Alarms, Cause
 from liza.errors import LizaError, location
 from liza.text import one_line
 

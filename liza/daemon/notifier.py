@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from liza.daemon.alarms import Alarms, Cause, Reported
+from liza.daemon.alarm_reminders import Alarms, Cause, Reported
 from liza.daemon.health import Health
 from liza.daemon.rotating_log import RotatingLog
 from liza.daemon.seal import BROKEN, Seal

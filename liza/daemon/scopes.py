@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 
-from liza.daemon.alarms import Cause
+from liza.daemon.alarm_reminders import Cause
 from liza.errors import LizaError
 from liza.model import Snapshot
 from liza.rules.evaluate import RuleSet

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from liza.clients.hook_health import Hooks, read_hooks, read_program, script_problem
 from liza.clients.install import CLIENTS, client_folder
-from liza.clients.recorded import Recorded, is_newer, recorded_sessions
+from liza.clients.recorded_sessions import Recorded, is_newer, recorded_sessions
 from liza.clients.settings import HookProblem
 from liza.daemon.status import read_daemon
 from liza.doctor.finding import Finding, Level

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from liza.git import snapshot
 from liza.git.own_output import exclude_files, output_files
 from liza.git.patch import patch
-from liza.run import completion_checks, progress_signs
+from liza.run import completion_checks, done_markers
 from liza.run.agent_output import Answer, answer_of
 from liza.run.completion_checks import Evidence
 from liza.run.context import Tried
@@ -118,11 +118,11 @@ def _read_result(
     outcome = "error" if ran.outcome == "ok" and answer.failure else ran.outcome
     plan = completion_checks.read_plan(job.plan, job.optional_sections)
     progress, source = _progress(place, plan, answer)
-    claims = progress_signs.claims_done(answer.words) and outcome == "ok"
+    claims = done_markers.claims_done(answer.words) and outcome == "ok"
     claims_complete = claims or (progress or 0.0) >= COMPLETE
     found = _evidence(place, number, plan, claims_complete and outcome == "ok", bool(paths), ran.stopped)
     errors = _errors(ran, answer)
-    score = progress_signs.score(progress, source == "plan", claims, found.results, outcome)
+    score = done_markers.score(progress, source == "plan", claims, found.results, outcome)
     # The changes of an iteration that was cut short are unknown.
     files = None if paths is None or (ran.stopped and not paths) else len(paths)
     iteration = Iteration(
@@ -132,7 +132,7 @@ def _read_result(
         error=errors[0] if errors else None,
         claims_done=claims,
         evidence=found.results,
-        test_only=progress_signs.is_test_only(_relative(paths, place), answer.commands),
+        test_only=done_markers.is_test_only(_relative(paths, place), answer.commands),
         outcome=outcome,
         model=model,
         tokens=answer.tokens,
@@ -151,10 +151,10 @@ def _progress(place: Workplace, plan: Plan | None, answer: Answer) -> tuple[floa
     if plan is not None and plan.progress is not None:
         return plan.progress, "plan"
     with suppress(OSError), open(_progress_file(place), "rb", opener=open_fd) as file:
-        found = progress_signs.progress_of_file(file.read(10_000).decode(errors="replace"))
+        found = done_markers.progress_of_file(file.read(10_000).decode(errors="replace"))
         if found is not None:
             return found, "file"
-    found = progress_signs.progress_in(answer.words)
+    found = done_markers.progress_in(answer.words)
     return found, None if found is None else "output"
 
 

@@ -15,7 +15,7 @@ from liza.run.interrupts import Interrupts
 from liza.run.iteration import Done
 from liza.run.job import Job, Session
 from liza.run.model_progression import PLACEHOLDER, Progression
-from liza.schema.loop_words import OPEN
+from liza.schema.loop_statuses import OPEN
 from liza.scopes.loops.record import Iteration, LoopResult, read_loop
 from liza.scopes.loops.settings import Settings
 from liza.store.board import Board

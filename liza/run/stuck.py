@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from liza.clients.event import Event, Kind
 from liza.model import Match, format_time
-from liza.run.calls import calls_of
 from liza.run.iteration import Done
+from liza.run.tool_calls import calls_of
 from liza.schema.actions import Action
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sessions.monitor import evaluator_for

@@ -9,7 +9,7 @@ from liza.errors import Unreadable
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
-from liza.scopes.slices import agent_texts, diagnostic_reports, worktree
+from liza.scopes.slices import attempt_texts, diagnostic_reports, worktree
 from liza.scopes.slices.fields import COUNTED, OBSERVED, SLICES, named_tests, open_tests
 from liza.scopes.slices.record import SliceResult, is_known_report, read_slice, record_attempts
 from liza.scopes.slices.rollback_bases import recorded_base
@@ -110,7 +110,7 @@ def import_report(
     if report.others.all:
         attempts.append(_observation(report, run.source))
     elif report.broken and not outcomes:  # nothing was run, and what should have been is unknown
-        attempts.append(Attempt(None, results.INFRA, said=agent_texts.summary_line(report.broken[0])))
+        attempts.append(Attempt(None, results.INFRA, said=attempt_texts.summary_line(report.broken[0])))
     done = record_or_queue(
         record_attempts(board, name, attempts, rules, at, run.reports, once=run.once, without_start=asked.every)
     )
@@ -140,7 +140,7 @@ def _observed(report: Report, asked: Asked) -> Report:
 def attempt_of(
     board: Board, name: str, test: str | None, outcome: Outcome, strategy: str, files: tuple[str, ...]
 ) -> Attempt:
-    long = len(outcome.text) > agent_texts.ERROR
+    long = len(outcome.text) > attempt_texts.ERROR
     whole = (
         diagnostic_reports.write_error_file(board.paths, name, outcome.text)
         if long and outcome.result == results.FAILED
@@ -149,9 +149,9 @@ def attempt_of(
     return Attempt(
         test=test,
         result=outcome.result,
-        strategy=cut_line(strategy, agent_texts.LINE) if outcome.result == results.FAILED else "",
-        error=agent_texts.cut_error(outcome.text, whole),
-        said=agent_texts.summary_line(outcome.text),
+        strategy=cut_line(strategy, attempt_texts.LINE) if outcome.result == results.FAILED else "",
+        error=attempt_texts.cut_error(outcome.text, whole),
+        said=attempt_texts.summary_line(outcome.text),
         files=files if outcome.result in (results.FAILED, results.PASSED) else (),
     )
 
@@ -161,7 +161,7 @@ def _observation(report: Report, source: str) -> Attempt:
     some = {"failing": list(report.failing)} if report.failing else {}
     counts = {key: value for key, value in report.others._asdict().items() if value}
     more = {"report": cut_line(escape_surrogates(source), 200), **counts, **some}
-    said = agent_texts.summary_line("\n".join(report.broken)) if report.broken else ""
+    said = attempt_texts.summary_line("\n".join(report.broken)) if report.broken else ""
     return Attempt(None, OBSERVED, said=said, more=more)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from liza.model import MAPPINGS, Fault, Path
 from liza.schema import kinds
 from liza.schema.kinds import OneOf
-from liza.schema.loop_words import OUTCOMES, STATUSES
+from liza.schema.loop_statuses import OUTCOMES, STATUSES
 from liza.schema.walker import Each, Faults, Table
 from liza.text import value_text
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from liza.cli.live import View
-from liza.daemon.alarms import Reported
+from liza.daemon.alarm_reminders import Reported
 from tests.daemon.daemon import STATE, Daemon, Watched, until
 from tests.daemon.served import webhook
 from tests.daemon.stepped import SteppedWatcher

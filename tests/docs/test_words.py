@@ -13,7 +13,7 @@ import liza.api as liza_api
 from liza.cli.group import liza
 from liza.errors import LizaError
 from liza.rules.similar import similar_groups
-from liza.run.progress_signs import claims_done
+from liza.run.done_markers import claims_done
 from liza.schema import rules_yaml as blocks
 from liza.scopes.gate_answer import Gate
 from liza.scopes.loops.record import LoopResult

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from liza.doctor.examine import run_check
+from liza.doctor.checks import run_check
 from liza.doctor.finding import Finding, Level
 from liza.store.paths import find
 from tests.cli.run import new_board

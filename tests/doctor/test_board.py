@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.doctor.examine import apply_fixes, examine, exit_code
+from liza.doctor.checks import apply_fixes, examine, exit_code
 from liza.doctor.finding import Level
 from liza.store.paths import Paths
 from tests.cli.run import LIZA, environment, liza

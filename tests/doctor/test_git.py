@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from liza.doctor.examine import apply_fixes
+from liza.doctor.checks import apply_fixes
 from liza.doctor.finding import Finding, Level
 from tests.cli.run import installed, liza, new_board
 from tests.doctor.findings import board, found, is_well, wrong

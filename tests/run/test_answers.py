@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.run.agent_output import Answer, answer_of
-from liza.run.progress_signs import claims_done, progress_in
+from liza.run.done_markers import claims_done, progress_in
 
 
 def lines(*objects: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from liza.clients.event import Outcome
-from liza.run.calls import calls_of
+from liza.run.tool_calls import calls_of
 from liza.store.paths import find
 from liza.store.steps import append_lines
 from tests.run.projects import Project

@@ -11,7 +11,7 @@ from liza.errors import Refused
 from liza.run.test_reports import attempt_of
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import check_name
-from liza.scopes.slices import agent_texts, worktree
+from liza.scopes.slices import attempt_texts, worktree
 from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import arch_stop, record_attempts, start_test
 from liza.text import cut_line, escape_surrogates
@@ -38,7 +38,7 @@ def start_command(call: Call, name: str, test: str, strategy: str, workdir: str 
     name, test, strategy = (escape_surrogates(each) for each in (name, test, strategy))
     check_name(SLICES, name)  # before git, whose reference to the base has this name
     here = worktree.arrive(board, name, test, workdir)
-    at = board, name, test, cut_line(strategy, agent_texts.LINE), here.checkpoint, rules, call.at, here.files
+    at = board, name, test, cut_line(strategy, attempt_texts.LINE), here.checkpoint, rules, call.at, here.files
     done = record_or_queue(start_test(*at))
     here.leave(done)
     done = done._replace(warnings=(*here.notes, *done.warnings))
@@ -150,7 +150,7 @@ def arch_stop_command(call: Call, name: str, message: str, by: str | None) -> in
         raise Refused("an arch-stop needs a reason", hint="liza attempt arch-stop --slice S -m 'needs a new table'")
     board = call.board
     rules = in_force(board.paths)
-    why = cut_line(escape_surrogates(message), 4 * agent_texts.LINE)
+    why = cut_line(escape_surrogates(message), 4 * attempt_texts.LINE)
     name = escape_surrogates(name)
     done = record_or_queue(arch_stop(board, name, why, person(by), rules, call.at))
     said = [] if done.did("arch_stopped") else ["already stopped: this reason is not recorded"]

@@ -12,7 +12,7 @@ from liza.errors import Refused, Unreadable, WrongUsage
 from liza.scopes.change import read_usable
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.records import mappings_of
-from liza.scopes.slices import agent_texts, files_in_scope, scope_lock, worktree
+from liza.scopes.slices import attempt_texts, files_in_scope, scope_lock, worktree
 from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
@@ -121,7 +121,7 @@ def justify_command(call: Call, name: str, file: str, test: str, reason: str, re
         known = {}  # the justification waits until it can be read
     _, (path,) = worktree.named(board, known, [file])
     test, reason, relationship = (
-        cut_line(escape_surrogates(each), 4 * agent_texts.LINE) for each in (test, reason, relationship)
+        cut_line(escape_surrogates(each), 4 * attempt_texts.LINE) for each in (test, reason, relationship)
     )
     record = record_or_queue(justify_file(board, name, path, test, reason, relationship, call.at))
     left = [str(each.get("file")) for each in mappings_of(record, "scope_violations")]

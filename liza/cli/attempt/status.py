@@ -10,7 +10,7 @@ from liza.errors import LizaError
 from liza.model import MAPPINGS
 from liza.scopes.change import read_usable
 from liza.scopes.records import list_of, mappings_of, named_records
-from liza.scopes.slices import agent_texts
+from liza.scopes.slices import attempt_texts
 from liza.scopes.slices.fields import REFUSED, SLICES, named_tests
 from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
 from liza.text import escape_surrogates, plural
@@ -70,7 +70,7 @@ def _details(done: SliceResult) -> None:
         state = "failing" if count else "open" if test.get("open") is True else "passing or not attempted"
         click.echo(f"  {show.short(name, 100)}: {words.in_a_row(done, name)}, {state}")
         if count and test.get("last_error"):
-            click.echo(f"    {show.short(agent_texts.summary_line(str(test['last_error'])), 160)}")
+            click.echo(f"    {show.short(attempt_texts.summary_line(str(test['last_error'])), 160)}")
     refused = sum(each.get("result") == REFUSED for each in mappings_of(done.record, "attempts"))
     if refused:
         click.echo(f"  {plural(refused, 'attempt')} refused since it was stopped")

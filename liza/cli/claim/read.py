@@ -15,7 +15,7 @@ from liza.cli.streams import read_text, warn
 from liza.errors import LizaError, Refused, location
 from liza.model import MAPPINGS
 from liza.scopes.change import unknown_record
-from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing, stages, summary
+from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing_disputes, stages, summary
 from liza.scopes.claims.change import ClaimResult, Context
 from liza.scopes.claims.fields import CLAIMS, is_frozen
 from liza.scopes.claims.record import import_claims
@@ -28,7 +28,7 @@ from liza.text import plural, printable
 def _section(context: Context, document: Document) -> Any:
     """The claims as the next check would find them, those too whose dispute was removed by hand."""
     claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
-    return missing.restore_missing(context.board, claims)
+    return missing_disputes.restore_missing(context.board, claims)
 
 
 def _all(context: Context, document: Document) -> tuple[list[ClaimResult], list[LizaError]]:
@@ -62,7 +62,7 @@ def list_command(call: Call) -> int:
     document = context.board.read()
     found, wrong = _all(context, document)
     found.sort(key=lambda each: not each.frozen)
-    lost = missing.find_missing(context.board, document.data.get(CLAIMS.name))
+    lost = missing_disputes.find_missing(context.board, document.data.get(CLAIMS.name))
     disputed = bool(lost) or any(each.frozen for each in found)
     if call.as_json:
         rows = [{"claim": each.name, **facts(each)} for each in found]

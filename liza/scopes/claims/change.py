@@ -9,7 +9,7 @@ from liza.errors import Refused
 from liza.model import MAPPINGS, Progress
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import Change, change_record, unknown_record
-from liza.scopes.claims import derived, evaluate, freeze, missing, states
+from liza.scopes.claims import derived, evaluate, freeze, missing_disputes, states
 from liza.scopes.claims.fields import CLAIMS, DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import current_stage
@@ -103,7 +103,7 @@ def change_unfrozen(
     """
 
     def guarded(document: Document, claim: Mapping[str, Any] | None) -> Transition:
-        lost = missing.find_missing_of(context.board, name)
+        lost = missing_disputes.find_missing_of(context.board, name)
         if lost is not None and claim is None:
             raise Frozen(name, lost.put_back(None), verb)
         first = reconcile_claim(context, document, name, require_claim(document, name))
@@ -117,7 +117,7 @@ def change_unfrozen(
 
 def require_not_frozen(context: Context, document: Document, name: str) -> None:
     """`Frozen` where `change_unfrozen` would refuse, without the change that it makes first."""
-    lost, claim = missing.find_missing_of(context.board, name), evaluate.read_claim(document, name)
+    lost, claim = missing_disputes.find_missing_of(context.board, name), evaluate.read_claim(document, name)
     now = reconcile_claim(context, document, name, claim).record if claim is not None else None
     found = lost.put_back(now) if lost is not None else now
     if found is not None and is_frozen(found):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.model import format_time
 from liza.scopes.change import apply_reconciled, log_events
-from liza.scopes.claims import change, evaluate, import_ledger, missing, states
+from liza.scopes.claims import change, evaluate, import_ledger, missing_disputes, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
 from liza.scopes.claims.fields import CLAIMS, claim_event
 from liza.scopes.claims.states import Fields, Round
@@ -26,7 +26,7 @@ def add_claim(context: Context, name: str, fields: Fields) -> Recording[ClaimRes
     def after(document: Document, claim: Mapping[str, Any] | None) -> Transition:
         change.require_claims(document, fields.depends_on or ())
         if claim is None:
-            if (lost := missing.find_missing_of(context.board, name)) is not None:
+            if (lost := missing_disputes.find_missing_of(context.board, name)) is not None:
                 raise Frozen(name, lost.put_back(None), "so it cannot be added again")
             return states.new_claim(name, fields, context.now)
         others = [key for key, value in fields.given().items() if value != claim.get(key)]

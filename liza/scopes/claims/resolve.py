@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Any
 
 from liza.errors import Refused
-from liza.scopes.claims import change, dependencies, evaluate, missing, parties, states
+from liza.scopes.claims import change, dependencies, evaluate, missing_disputes, parties, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, ways_out
 from liza.scopes.claims.disputes import (
     AUDIT,
@@ -61,7 +61,7 @@ def promote_claim(context: Context, name: str, status: str, why: str | None, by:
         if status_of(claim) == word:
             return Transition(dict(claim))
         claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
-        section = missing.restore_missing(context.board, claims)
+        section = missing_disputes.restore_missing(context.board, claims)
         if awaits_review(claim):
             raise Refused(
                 f"claim {name} left its dispute by new data and has not been reviewed since, so it cannot be promoted",
@@ -127,7 +127,7 @@ def resolve_dispute(
 
 def _as_frozen(context: Context, document: Document, name: str) -> Transition:
     """The claim as the next check would find it, with its dispute where that, or the claim, was deleted by hand."""
-    lost = missing.find_missing_of(context.board, name)
+    lost = missing_disputes.find_missing_of(context.board, name)
     if lost is not None and evaluate.read_claim(document, name) is None:
         return Transition(lost.put_back(None))
     first = change.reconcile_claim(context, document, name, change.require_claim(document, name))

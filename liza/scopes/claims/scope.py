@@ -78,7 +78,7 @@ def _entries() -> Entries:
 
 
 def _missing(board: Board, sections: Sections) -> Iterator[Lost]:
-    from liza.scopes.claims.missing import find_missing
+    from liza.scopes.claims.missing_disputes import find_missing
 
     for each in find_missing(board, sections.get("claims")):
         yield Lost(each.name, each.since, str(each))

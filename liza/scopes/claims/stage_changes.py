@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.model import MAPPINGS
 from liza.scopes.change import log_events, save_before, unknown_record
-from liza.scopes.claims import evaluate, missing, stages
+from liza.scopes.claims import evaluate, missing_disputes, stages
 from liza.scopes.claims.change import Context, ways_out
 from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
 from liza.scopes.claims.fields import CLAIMS, is_frozen
@@ -134,7 +134,7 @@ def _unless_disputed(context: Context, document: Document, moved: stages.Moved, 
     """That move, unless a claim is in dispute; one that only turns out to be now is still frozen."""
     section = document.data.get("stages")
     now = _reconciled(context, document, section)
-    if found := stages.blockers(missing.restore_missing(context.board, now.section)):
+    if found := stages.blockers(missing_disputes.restore_missing(context.board, now.section)):
         return Change(section, now.section, now.events, now.archived, Blocked(name, refused, found))
     return Change(moved.section, now.section, (*now.events, *moved.events), now.archived)
 

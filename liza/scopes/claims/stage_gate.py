@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from liza.scopes.claims import evaluate, missing, stages
+from liza.scopes.claims import evaluate, missing_disputes, stages
 from liza.scopes.claims.change import context_of, ways_out
 from liza.scopes.gate_answer import Gate
 from liza.scopes.records import find_record
@@ -20,7 +20,7 @@ def check_stage(board: Board, name: str, now: datetime) -> Gate:
     if not stages.is_last(name, last) and not stages.is_beyond(section, name, last):
         return Gate()
     claims = evaluate.reconcile_claims(document.data, context.rules, context.now).section
-    blockers = stages.blockers(missing.restore_missing(board, claims))
+    blockers = stages.blockers(missing_disputes.restore_missing(board, claims))
     if not blockers:
         return Gate()
     listed = "; ".join(str(each) for each in blockers)

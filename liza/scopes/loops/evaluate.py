@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
-from liza.schema.loop_words import CLOSED
+from liza.schema.loop_statuses import CLOSED
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import derived, states
 from liza.scopes.loops.fields import LOOPS, status_of

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.schema.loop_words import CLOSED, OPEN, STATUSES
+from liza.schema.loop_statuses import CLOSED, OPEN, STATUSES
 from liza.scopes.records import Section, mappings_of
 from liza.text import file_name
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
-from liza.schema.loop_words import OPEN, OUTCOMES
+from liza.schema.loop_statuses import OPEN, OUTCOMES
 from liza.scopes.change import change_known, change_record, read_usable
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from liza.model import Record
-from liza.schema.loop_words import CLOSED, OPEN
+from liza.schema.loop_statuses import CLOSED, OPEN
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate_answer import status_hint
 from liza.scopes.loops import derived, evaluate, states

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Match, Record, format_time, parse_time
-from liza.schema.loop_words import CLOSED, HALF_OPEN, OPEN
+from liza.schema.loop_statuses import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.evaluator import Evaluator, reason_text
 from liza.scopes.loops import derived
 from liza.scopes.loops.fields import (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from liza.clients import find_client
 from liza.clients.event import FAILURES, Call, Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.clients.secrets import mask
-from liza.clients.truncated import HEAD, TAIL, read_cut
+from liza.clients.truncated_event import HEAD, TAIL, read_cut
 from liza.model import Problem, format_time
 from liza.scopes.sessions.shell_edits import changed_files
 from liza.scopes.sessions.step import steps_of, usage_line

@@ -11,7 +11,7 @@ from liza.rules.evaluate import RuleSet
 from liza.scopes.change import change_known, change_record, read_usable, unknown_record
 from liza.scopes.records import check_name, list_of, mappings_of
 from liza.scopes.rules_file import read_rules
-from liza.scopes.slices import agent_texts, derived, evaluate, scope_lock, states
+from liza.scopes.slices import attempt_texts, derived, evaluate, scope_lock, states
 from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import WentBack
 from liza.scopes.slices.states import Attempt
@@ -220,7 +220,7 @@ def _result(
 def _repeats(record: Mapping[str, Any] | None, strategies: Sequence[str]) -> list[str]:
     """A warning for each strategy that was tried before without success."""
     tried = [each for each in dict.fromkeys(strategies) if each.strip()]
-    found = [agent_texts.find_repeated_strategy(each, record or {}) for each in tried]
+    found = [attempt_texts.find_repeated_strategy(each, record or {}) for each in tried]
     return [f"this strategy was tried before and failed: {cut_line(each, 200)}" for each in found if each is not None]
 
 

@@ -8,7 +8,7 @@ from liza.errors import LizaError, Refused, WrongUsage
 from liza.git import rollback
 from liza.git.rollback import Plan
 from liza.rules.evaluate import RuleSet
-from liza.scopes.slices import agent_texts, prior_attempts, states, worktree
+from liza.scopes.slices import attempt_texts, prior_attempts, states, worktree
 from liza.scopes.slices.record import SliceResult, find_slice, reset_slice
 from liza.scopes.slices.rollback import plan_on_board, went_back
 from liza.store.board import Board
@@ -72,7 +72,7 @@ def finish_reset(
 ) -> tuple[SliceResult, str]:
     """The slice after its reset, and the <prior_attempts> block for the next agent."""
     plan, _, rolled_back = reset.undone
-    given = escape_surrogates(guidance)[: 4 * agent_texts.ERROR] if guidance else None
+    given = escape_surrogates(guidance)[: 4 * attempt_texts.ERROR] if guidance else None
     gone_to = went_back(plan, reset.record) if plan is not None and rolled_back is not None else None
     done = reset_slice(board, reset.name, given, by, rolled_back, rules, at, gone_to)
     worktree.look_around(board, reset.name)

@@ -14,7 +14,7 @@ from liza.rules.acknowledged import trip_id
 from liza.scopes.evaluator import Evaluator, reason_text
 from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import derived, rollback_bases
-from liza.scopes.slices.agent_texts import LINE
+from liza.scopes.slices.attempt_texts import LINE
 from liza.scopes.slices.fields import (
     ACTIVE,
     ARCH_STOP,

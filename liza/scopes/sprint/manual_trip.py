@@ -15,7 +15,7 @@ from liza.schema.snapshot import take_snapshot
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
-from liza.scopes.sprint.chosen import Choice, chosen_matches
+from liza.scopes.sprint.chosen_evidence import Choice, chosen_matches
 from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict, snapshot_of
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import DEFAULT_SEVERITY, lost_trigger

@@ -15,7 +15,7 @@ from liza.rules.fingerprints import format_evidence, merge_evidence
 from liza.scopes.sprint import report
 from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.archives import archive_name
-from liza.scopes.sprint.chosen import recorded_matches
+from liza.scopes.sprint.chosen_evidence import recorded_matches
 from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board, snapshot_of
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of

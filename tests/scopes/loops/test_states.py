@@ -7,7 +7,7 @@ from hypothesis import settings as budget
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from liza.schema.loop_words import CLOSED, HALF_OPEN, OPEN
+from liza.schema.loop_statuses import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
 from liza.scopes.loops.fields import iteration_count, status_of

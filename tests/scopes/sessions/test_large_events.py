@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from liza.clients.truncated import read_cut
+from liza.clients.truncated_event import read_cut
 from tests.cli.run import LIZA, environment, installed, liza
 from tests.clients.hook import SESSION, event, failing, run, spooled
 

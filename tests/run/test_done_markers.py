@@ -2,7 +2,7 @@
 
 import pytest
 
-from liza.run.progress_signs import claims_done, is_test_file, is_test_only, progress_in, progress_of_file, score
+from liza.run.done_markers import claims_done, is_test_file, is_test_only, progress_in, progress_of_file, score
 
 
 @pytest.mark.parametrize(

@@ -230,8 +230,17 @@ class Silenced(NamedTuple):
     silence: Silence
 
 
+class Group(NamedTuple):
+    """One group of records of a rule: one that matched, or one that is as near to the threshold as any other."""
+
+    key: str | None
+    value: float
+    tasks: tuple[str, ...]
+    matched: bool
+
+
 class Progress(NamedTuple):
-    """How near a rule is to its threshold."""
+    """How near a rule is to its threshold: its fullest group, and all that matched or are as near."""
 
     rule: Rule
     reason: Reason
@@ -240,6 +249,7 @@ class Progress(NamedTuple):
     key: str | None
     tasks: tuple[str, ...]
     evidence: tuple[Record, ...] = ()  # below the threshold: the records counted so far
+    groups: tuple[Group, ...] = ()
 
 
 class Verdict(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, Match
 from liza.scopes.sprint.section import trigger_fields
 from liza.text import MAX_NUMBER_BITS, text_of, value_text
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from liza.clients.hook_health import Hooks
-    from liza.model import Match, OutsideDecision, Problem, Progress, Silenced
+    from liza.model import OutsideDecision, Problem, Progress, Silenced
     from liza.scopes.sessions.rows import SessionRow
 
 SCHEMA = 1
@@ -55,8 +55,7 @@ def problems_of(error: LizaError | None) -> "Sequence[Problem | LizaError]":
 
 def pattern(source: "Progress | Match") -> dict[str, Any]:
     """A rule and how close it is, the same whether it matched or not."""
-    reason = getattr(source, "reason", None)
-    return {
+    fields = {
         "rule": source.rule.name,
         "severity": source.rule.severity,
         "action": source.rule.action,
@@ -64,8 +63,14 @@ def pattern(source: "Progress | Match") -> dict[str, Any]:
         "threshold": number(source.threshold),
         "key": source.key,
         "tasks": list(source.tasks),
-        **({"reason": str(reason)} if reason is not None else {}),
     }
+    if isinstance(source, Match):
+        return fields
+    groups = [
+        {"key": each.key, "count": number(each.value), "tasks": list(each.tasks), "matched": each.matched}
+        for each in source.groups
+    ]
+    return {**fields, "reason": str(source.reason), "groups": groups}
 
 
 def silenced(source: "Silenced") -> dict[str, Any]:

@@ -117,7 +117,8 @@ class View:
         progress = list(found.verdict.progress) if found is not None else []
         if len(progress) > room:
             progress = [each for each in progress if each.value > 0 or each.reason in _SHOWN_AT_ZERO][:room]
-        return show.pattern_lines(progress)
+        lines = show.pattern_lines(progress)
+        return lines if len(lines) <= room else show.pattern_lines(progress, other_groups=False)
 
 
 def _size() -> tuple[int, int]:

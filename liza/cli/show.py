@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from liza.cli.terminal import echo, style, unstyle
@@ -14,10 +14,11 @@ from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.section import also_matched
 from liza.scopes.transition import Event
 from liza.text import cut as cut_text
-from liza.text import of_text, one_line, printable
+from liza.text import of_text, one_line, plural, printable
 
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 LONG = 600  # characters of a message or a condition that are shown
+_GROUPS = 4  # of one rule, besides its first
 DECIDE = "liza resolve -m 'what was decided'"
 
 
@@ -84,7 +85,7 @@ def patterns(progress: Iterable[Progress]) -> None:
         echo(line)
 
 
-def pattern_lines(progress: Iterable[Progress]) -> list[str]:
+def pattern_lines(progress: Iterable[Progress], *, other_groups: bool = True) -> list[str]:
     """The same, as lines that fit the terminal."""
     rows = list(progress)
     width = max((len(each.rule.name) for each in rows), default=0)
@@ -94,7 +95,19 @@ def pattern_lines(progress: Iterable[Progress]) -> list[str]:
     for each in rows:
         about = cut_text(_about(each), room)
         lines.append(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<{wide}}  {about}".rstrip())
+        if other_groups:
+            lines += [f"{'':{width + 6}}{line}" for line in _other_groups(each, wide, room)]
     return lines
+
+
+def _other_groups(each: Progress, wide: int, room: int) -> list[str]:
+    """A line for each further group that matched or is as near."""
+    others = [group for group in each.groups if group.key != each.key] if each.key is not None else []
+    lines = [
+        f"{of_text(group.value, each.threshold):<{wide}}  {cut_text(_group_text(group.key, group.tasks), room)}"
+        for group in others[:_GROUPS]
+    ]
+    return lines + ([f"and {plural(len(others) - _GROUPS, 'more group')}"] if len(others) > _GROUPS else [])
 
 
 def state(found: Check) -> list[str]:
@@ -146,8 +159,13 @@ def _about(each: Progress) -> str:
         return ""
     if each.reason is Reason.SILENCED:
         return "  ".join(part for part in ("silenced", key) if part)
-    tasks = ", ".join(short(task) for task in each.tasks[:4]) + (", ..." if len(each.tasks) > 4 else "")
-    return "  ".join(part for part in (key, f"[{printable(tasks)}]" if tasks else "") if part)
+    return _group_text(each.key, each.tasks)
+
+
+def _group_text(key: str | None, tasks: Sequence[str]) -> str:
+    """What a group is about, and its first tasks."""
+    names = ", ".join(short(task) for task in tasks[:4]) + (", ..." if len(tasks) > 4 else "")
+    return "  ".join(part for part in (_key(key), f"[{printable(names)}]" if names else "") if part)
 
 
 def _key(text: str | None) -> str:

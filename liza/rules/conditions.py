@@ -7,6 +7,7 @@ own evidence. Nothing here reads a file or a clock.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from heapq import nsmallest
 from typing import NamedTuple
 
 from liza.model import VALUE, Number, Record
@@ -17,6 +18,7 @@ from liza.rules.operators import OPERATORS
 from liza.rules.syntax_tree import Aggregate, All, Comparison, Field, Node, Not, Param, is_number
 
 Compare = Callable[[Comparison], bool | None]
+_NEAREST = 10  # groups that are as near to the threshold as any other: ten thousand of one record each may be
 _OPPOSITE = {">=": "<", ">": "<=", "<": ">=", "<=": ">", "=": "="}
 
 
@@ -122,7 +124,7 @@ class Condition:
         return self._sorted(self._keys(counts), counts)
 
     def decisive_outcomes(self, context: Context) -> list[Outcome]:
-        """The outcomes that a verdict is made of: those that are satisfied, and the highest one of the others."""
+        """The outcomes that a verdict is made of: those that are satisfied, and the highest of the others."""
         counts = self._counts(context)
         keys = self._keys(counts)
         if len(keys) > 1 and not any(map(is_number, self.aggregates)):
@@ -131,7 +133,7 @@ class Condition:
             others = [(value, key) for key, value in zip(keys, values, strict=True) if key not in held]
             highest = max((value for value, _ in others), default=0)
             nearest = [key for value, key in others if value == highest]
-            keys = [*held, *([min(nearest, key=lambda key: self._label(key, counts) or "")] if nearest else [])]
+            keys = [*held, *nsmallest(_NEAREST, nearest, key=lambda key: self._label(key, counts) or "")]
         return self._sorted(keys, counts)
 
     def _counts(self, context: Context) -> dict[int, Counts]:

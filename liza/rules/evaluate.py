@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.model import (
+    Group,
     Match,
     Number,
     OutsideDecision,
@@ -344,9 +345,14 @@ def _progress(
         reason = Reason.BELOW
     if not outcomes:
         return Progress(rule, reason, 0, compiled.condition.threshold, None, ())
+    near = [each for each in outcomes if not each.satisfied and each.value > 0]
+    groups = (
+        *(Group(each.key, each.value, each.tasks, True) for each in acting),
+        *(Group(each.key, each.value, tasks_of(each.evidence), False) for each in near),
+    )
     if acting:
         best = acting[0]  # not a larger group that is silenced
-        return Progress(rule, reason, best.value, best.threshold, best.key, best.tasks)
+        return Progress(rule, reason, best.value, best.threshold, best.key, best.tasks, (), groups)
     largest = outcomes[0]
     evidence = largest.evidence
-    return Progress(rule, reason, largest.value, largest.threshold, largest.key, tasks_of(evidence), evidence)
+    return Progress(rule, reason, largest.value, largest.threshold, largest.key, tasks_of(evidence), evidence, groups)

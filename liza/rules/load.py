@@ -108,7 +108,7 @@ def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
         if given["name"] in fixed:
             message = f"the rule {given['name']} cannot be changed or disabled: it is part of its protocol"
             hint = "remove it from this file; a custom rule, under another name, may stop earlier"
-            mine.wrong(("rules", index, "name"), message, hint)
+            mine.wrong((*mine.rules_path, index, "name"), message, hint)
 
 
 def _merged(files: "Sequence[_File]") -> "dict[str, _Entry]":
@@ -161,7 +161,7 @@ def _plain(value: Any) -> Any:
 
 def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Condition | None, list[Problem]]:
     fields, file = entry.fields, entry.file
-    path: Path = ("rules", entry.place)
+    path: Path = (*file.rules_path, entry.place)
     problems: list[Problem] = []
     condition: Condition | None = None
     if isinstance(fields.get("condition"), str) and (*path, "condition") not in file.faulty:
@@ -204,22 +204,23 @@ class _File:
         self.source = source
         self.problems: list[Problem] = []
         self.faulty: set[Path] = set()
+        self.rules_path = schema.rules_path(source.data)
         for fault in walk(source.data, (), schema.FILE):
             self.wrong(fault.path, f"{self._whose(fault.path)}{fault.message}", fault.hint)
         # Of a faulty block nothing is used, of a faulty rule the fields without a fault.
-        self.data = {
-            key: value for key, value in source.data.items() if value is not None and not self.is_faulty((key,))
-        }
+        usable = {key: value for key, value in source.data.items() if value is not None and not self.is_faulty((key,))}
+        self.data = schema.in_our_form(usable)
         self.rules: list[tuple[int, Mapping[str, Any]]] = []
-        for index, rule in enumerate(list_in(source.data.get("rules"))):
+        for index, rule in enumerate(list_in(schema.rules_in(source.data))):
             if isinstance(rule, Mapping):
                 self.rule(index, rule)
 
     def _whose(self, path: Path) -> str:
         """`rule own: ` for a path inside a rule that has a name."""
-        if len(path) < 3 or path[0] != "rules" or path[2] == "name":
+        start = len(self.rules_path)
+        if path[:start] != self.rules_path or len(path) < start + 2 or path[start + 1] == "name":
             return ""
-        name = value_text(self.source.data["rules"][path[1]].get("name")).strip("'")
+        name = value_text(schema.rules_in(self.source.data)[path[start]].get("name")).strip("'")
         return f"rule {name}: "
 
     def problem(self, path: Path, message: str, hint: str | None = None, offset: int | None = None) -> Problem:
@@ -237,7 +238,7 @@ class _File:
         return any(each[: len(path)] == path for each in self.faulty)
 
     def rule(self, index: int, given: Mapping[str, Any]) -> None:
-        path: Path = ("rules", index)
+        path: Path = (*self.rules_path, index)
         if self.is_faulty((*path, "name")):
             return
         if any(given["name"] == other["name"] for _, other in self.rules):

@@ -198,7 +198,59 @@ _FIELDS: dict[str, Shape] = {
     "on_halt": OneOf(ON_HALT),
     "start_daemon": kinds.flag,
 }
-FILE = Table({**_FIELDS, **BLOCKS}, closed=True)
+# The same as the protocols write it, for those who paste their blocks.
+PATTERNS = "circuit_breaker_rules"
+_SAME = {
+    (PATTERNS, "window"): ("window",),
+    (PATTERNS, "patterns"): ("rules",),
+    (ROUNDS_PARAM,): ("disputes", ROUNDS_PARAM),
+}
+
+
+def _given_once(file: Mapping[str, Any], path: Path) -> Faults:
+    for theirs, ours in _SAME.items():
+        if _value_at(file, theirs) is not None and _value_at(file, ours) is not None:
+            yield Fault(
+                (*path, *theirs), f"{'.'.join(theirs)} means the same as {'.'.join(ours)}", "remove one of them"
+            )
+
+
+def _value_at(file: Mapping[str, Any], path: Path) -> Any:
+    value: Any = file
+    for key in path:
+        value = value.get(key) if isinstance(value, MAPPINGS) else None
+    return value
+
+
+def in_our_form(file: Mapping[str, Any]) -> dict[str, Any]:
+    """A valid file with the protocols' blocks under liza's keys; its rules are where `rules_path` says."""
+    found = {key: value for key, value in file.items() if key not in (PATTERNS, ROUNDS_PARAM)}
+    if (wanted := _value_at(file, (PATTERNS, "window"))) is not None:
+        found["window"] = wanted
+    if file.get(ROUNDS_PARAM) is not None:
+        found["disputes"] = {**(file.get("disputes") or {}), ROUNDS_PARAM: file[ROUNDS_PARAM]}
+    return found
+
+
+def rules_path(file: Mapping[str, Any]) -> Path:
+    """Where a file has its list of rules."""
+    return (PATTERNS, "patterns") if _value_at(file, (PATTERNS, "patterns")) is not None else ("rules",)
+
+
+def rules_in(file: Mapping[str, Any]) -> Any:
+    return _value_at(file, rules_path(file))
+
+
+FILE = Table(
+    {
+        **_FIELDS,
+        **BLOCKS,
+        PATTERNS: Table({"window": window, "patterns": Each(RULE)}, closed=True),
+        ROUNDS_PARAM: ROUNDS,
+    },
+    closed=True,
+    check=_given_once,
+)
 
 
 # --- what differs from the defaults ---------------------------------------------------------------------------------

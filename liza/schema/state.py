@@ -120,13 +120,14 @@ _HISTORY = Table(
         "severity": _SEVERITY,
         "result": _RESULT,
         "checks": kinds.positive,
+        "last_at": kinds.time,
         "resolution": kinds.text,
         "resolved_at": kinds.time,
         "resolved_by": kinds.label,
         "cause": OneOf(CAUSES, "a severity or false_alarm"),
     },
     required=("timestamp",),
-    past=("timestamp", "resolved_at"),
+    past=("timestamp", "last_at", "resolved_at"),
 )
 _BREAKER = Table(
     {"last_check": kinds.time, "status": _RESULT, "current_trigger": _TRIGGER, "history": Each(_HISTORY)},

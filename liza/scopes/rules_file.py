@@ -11,7 +11,7 @@ from liza.model import Path, Problem
 from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import BadRules, Source, load
-from liza.schema.rules_yaml import ON_HALT
+from liza.schema.rules_yaml import ON_HALT, rules_in
 from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable
@@ -33,7 +33,7 @@ def read_rules(
     folder = os.path.join(os.path.dirname(liza.rules.__file__), "packs")
     try:
         mine = _source(own) if own is not None and (must_exist or os.path.lexists(own)) else None
-        packs = PACKS if protocol is None or (mine is not None and "rules" in mine.data) else (protocol,)
+        packs = PACKS if protocol is None or (mine is not None and rules_in(mine.data) is not None) else (protocol,)
         sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
         rules = load(sources, mine)
         if protocol is not None:

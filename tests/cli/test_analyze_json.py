@@ -18,6 +18,22 @@ def has_shape(value: Mapping[str, Any], shape: Mapping[str, type]) -> bool:
     return all(type(value[name]) is kind for name, kind in shape.items())
 
 
+def test_json_has_every_group_that_matched_or_is_nearest(tmp_path: Path) -> None:
+    services = ["mail", "pay", "mail", "pay", "sms", "fax"]
+    board = board_with(
+        tmp_path, *(record("external_blocker", task=f"t{n}", blocker_service=s) for n, s in enumerate(services))
+    )
+    (outage,) = [p for p in board.analyze("--json").json["patterns"] if p["rule"] == "external_service_outage"]
+    assert outage["groups"] == [
+        {"key": "mail", "count": 2, "tasks": ["t0", "t2"], "matched": True},
+        {"key": "pay", "count": 2, "tasks": ["t1", "t3"], "matched": True},
+        {"key": "fax", "count": 1, "tasks": ["t5"], "matched": False},
+        {"key": "sms", "count": 1, "tasks": ["t4"], "matched": False},
+    ]
+    for task in ("t0, t2", "t1, t3", "t5", "t4"):
+        assert f"[{task}]" in board.analyze().out
+
+
 def test_json_of_a_check_keeps_its_contract(tmp_path: Path) -> None:
     unusable = record("trade_off", what="x", why="y", debt_created="true")
     outside = record("retry_loop", at="2025-01-01T10:00:00Z", count=1, error_pattern="boom")

@@ -78,6 +78,15 @@ def test_time_at_calendar_limit_does_not_crash(board: Path, time: str) -> None:
     assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", time).code == 0
 
 
+@pytest.mark.parametrize("time", ["2025-13-01", "yesterday", "14:05", ""])
+def test_invalid_time_is_refused(board: Path, time: str) -> None:
+    assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", time).code == 1
+    entry = ("log", "entry", "--agent", "a", "--action", "claimed")
+    assert liza(board, *entry, "--timestamp", time).code == 1
+    assert anomalies(board) == []
+    assert not (board / ".liza" / "log.yaml").exists()
+
+
 VALUES: dict[str, Any] = {
     "3": 3, "-1": -1, "2.5": 2.5, "1e3": 1000.0, "true": True, "False": False, "null": None, "~": None,
     "yes": "yes", "12:30:45": "12:30:45", "2025-01-18": "2025-01-18", "---": "---", "...": "...",

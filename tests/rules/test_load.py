@@ -279,3 +279,47 @@ def test_protocol_rules_equal_the_full_rules(tmp_path: Path, own: str, protocol:
 
 def _numbers(condition: Condition) -> list[float]:
     return [condition.number(each.threshold) for each in condition.comparisons]
+
+
+# --- the protocols' own blocks ----------------------------------------------------------------------------------------
+
+PROTOCOL = """
+    circuit_breaker_rules:
+      window: 24h
+      patterns:
+        - name: debt_accumulation
+          description: "Multiple trade-offs creating debt"
+          condition: count(type=trade_off, debt_created=true) >= 4
+          severity: SCOPE_FLAW
+        - name: own
+          condition: count(type=retry_loop, same(error_pattern)) >= 2
+          severity: SPEC_FLAW
+    circuit_breaker_rounds: 4
+    """
+
+
+def test_blocks_as_the_protocols_write_them_are_accepted(own: Own) -> None:
+    ruleset = own(PROTOCOL)
+    assert (ruleset.window, threshold(ruleset, "debt_accumulation"), threshold(ruleset, "own")) == ("24h", 4, 2)
+    assert ruleset.blocks["disputes"] == {"circuit_breaker_rounds": 4}
+    assert compiled(ruleset, "own").rule.action == "CHECKPOINT"
+    assert len(ruleset.changes) == 3  # nothing of it is hidden
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("circuit_breaker_rules: {window: all}\nwindow: all\n", [(1, 1)]),
+        ("rules: [{name: a}]\ncircuit_breaker_rules:\n  patterns: [{name: b}]\n", [(3, 3)]),
+        ("circuit_breaker_rounds: 3\ndisputes: {circuit_breaker_rounds: 3}\n", [(1, 1)]),
+        ("circuit_breaker_rules:\n  paterns: []\n", [(2, 3)]),
+        ("circuit_breaker_rules:\n  patterns:\n    - name: retry_cluster\n      sevrity: X\n", [(4, 7)]),
+        ("circuit_breaker_rules:\n  patterns:\n    - name: a\n      condition: count( >= 1\n", [(3, 7), (4, 25)]),
+    ],
+)
+def test_faults_in_these_blocks_have_their_place(own: Own, text: str, where: list[tuple[int, int]]) -> None:
+    with pytest.raises(Unreadable) as caught:
+        own(text)
+    found = {(each.line, each.column) for each in caught.value.problems}
+    assert found >= set(where[:1])
+    assert all(line for line, _ in found)

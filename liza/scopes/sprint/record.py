@@ -90,7 +90,8 @@ def _writable(record: Mapping[str, Any]) -> None:
 
 def _checked(what: str, faults: Iterable[Fault]) -> tuple[Fault, ...]:
     found = tuple(faults)
-    errors = [fault for fault in found if fault.level == "error"]
+    # On the blackboard a record with an invalid time still counts; a new one can be corrected.
+    errors = [fault for fault in found if fault.level == "error" or fault.path == ("timestamp",)]
     if errors:
         raise Invalid(what, errors)
     return found

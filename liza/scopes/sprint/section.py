@@ -75,7 +75,8 @@ def checked(section: Any, now: datetime) -> Section:
     history = history_of(section)
     last = history[-1] if history else None
     if isinstance(last, Mapping) and last.get("result") == "OK" and last.get("pattern") is None:
-        history[-1] = {**last, "checks": (last["checks"] if isinstance(last.get("checks"), int) else 1) + 1}
+        checks = (last["checks"] if isinstance(last.get("checks"), int) else 1) + 1
+        history[-1] = {**last, "checks": checks, "last_at": format_time(now)}
     else:
         history.append({"timestamp": format_time(now), "pattern": None, "result": "OK"})
     return {

@@ -141,7 +141,9 @@ def test_board_of_breaker_alone_can_be_checked(tmp_path: Path) -> None:
     board = Board(tmp_path, "circuit_breaker:\n  status: OK\n  history: []\n")
     assert board.analyze().code == 0
     assert board.analyze().code == 0
-    assert board.section["history"] == [{"timestamp": NOW, "pattern": None, "result": "OK", "checks": 2}]
+    assert board.section["history"] == [
+        {"timestamp": NOW, "pattern": None, "result": "OK", "checks": 2, "last_at": NOW}
+    ]
 
 
 @pytest.mark.parametrize("now", ["1000-01-01T00:00:00Z", "9998-12-31T23:59:59Z"])

@@ -54,7 +54,9 @@ def test_six_checks_in_different_seconds_are_one_trip(tmp_path: Path) -> None:
 def test_six_concurrent_quiet_checks_are_counted(tmp_path: Path) -> None:
     board = board_with(tmp_path, *RETRY.records[:2])
     assert at_once(board, *[("analyze", "--now", NOW)] * 6) == [0] * 6
-    assert board.section["history"] == [{"timestamp": NOW, "pattern": None, "result": "OK", "checks": 6}]
+    assert board.section["history"] == [
+        {"timestamp": NOW, "pattern": None, "result": "OK", "checks": 6, "last_at": NOW}
+    ]
 
 
 def test_checks_during_resolution_never_trip_again(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from benchmarks import boards
 from benchmarks.read import fast_read
 from benchmarks.tables import Row, Table, Target
 from benchmarks.timing import Contestant, race
-from liza.scopes.sprint.record import add_anomaly
+from liza.scopes.anomalies import add_anomaly
 from liza.store import edit, versions
 from liza.store import replace as storage
 from liza.store.board import Board

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Refused
+from liza.scopes.anomalies import Added
 from liza.scopes.gate_answer import Gate
-from liza.scopes.sprint.record import Added
 from liza.store.board import Board
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def record(
 
     Raises `Refused`, and writes nothing, where the type's own details are missing or a value cannot be written as YAML.
     """
+    from liza.scopes.anomalies import stamped
     from liza.scopes.inbox import record_anomaly
-    from liza.scopes.sprint.record import stamped
 
     stamp = None if timestamp is None else _moment(timestamp).isoformat().replace("+00:00", "Z")
     fields = {"timestamp": stamp, "type": type, "task": task, "reporter": reporter, "details": details or None}

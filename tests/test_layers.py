@@ -29,11 +29,12 @@ LAYERS = (
 # Inside scopes, in the same order: the engine knows the scopes by their rows in the table, and no scope knows another.
 SIBLINGS = tuple(file.parent.name for file in sorted(PACKAGE.glob("scopes/*/scope.py")))
 SCOPE_LAYERS = (
-    ("validate", "inbox"),
+    ("validate",),
     ("sprint",),
     ("engine", "gate"),
+    ("inbox",),
     ("table",),
-    SIBLINGS,
+    (*SIBLINGS, "anomalies"),
     ("change",),
     ("scope", "evaluator", "rules_file"),
     ("transition", "records", "gate_answer"),

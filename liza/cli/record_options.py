@@ -9,7 +9,7 @@ from typing import Any
 from liza.cli.streams import read_text, warn
 from liza.errors import Refused, WrongUsage
 from liza.schema import anomalies
-from liza.scopes.sprint.record import Added, add_entry, stamped
+from liza.scopes.anomalies import Added, add_entry, stamped
 from liza.store.board import Board
 from liza.store.parser import BadYaml, load
 from liza.text import cut, value_text

@@ -1,4 +1,4 @@
-"""What is the same for every scope: derive, reconcile, open trips, alarms, faults and the inbox; gate.py has the gate.
+"""What is the same for every scope: derive, reconcile, open trips, alarms and faults; gate.py has the gate.
 
 `check.py`, the daemon, `status`, `validate` and the API call this module and know no single scope. Nothing is
 written unless something changes, and then only the records that change.
@@ -25,7 +25,6 @@ from liza.text import value_text
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
-    from liza.store.inbox import EntryBoard
 
 # --- evaluating -----------------------------------------------------------------------------------------------------
 
@@ -225,16 +224,3 @@ def _name_faults(section: Section, sections: Sections) -> Iterator[Fault]:
             elif isinstance(record, MAPPINGS) and name in seen:
                 yield Fault(path, f"the {section.scope} {value_text(name)} appears twice", "give it another id")
             seen.add(name)
-
-
-# --- the inbox ------------------------------------------------------------------------------------------------------
-
-
-def knows_kind(kind: str) -> bool:
-    return any(kind in row.kinds for row in ROWS)
-
-
-def apply_record(board: "EntryBoard", kind: str, fields: Mapping[str, Any], now: datetime) -> None:
-    """Apply a record from the inbox to the blackboard, as of the time at which it was made."""
-    row = next(row for row in ROWS if kind in row.kinds)
-    row.load().entries()[kind](board, fields, now)

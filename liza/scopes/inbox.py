@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from liza.errors import LizaError, LockTimeout, Refused, Unreadable, Unwritable
+from liza.scopes.table import KINDS
 from liza.store import inbox
 from liza.store.board import Board
 from liza.store.inbox import EntryBoard, NotEvaluated, Recording
@@ -17,7 +18,7 @@ from liza.store.replace import NotDurable
 
 if TYPE_CHECKING:
     from liza.model import Problem
-    from liza.scopes.sprint.record import Added
+    from liza.scopes.anomalies import Added
 
 T = TypeVar("T")
 
@@ -55,7 +56,7 @@ def _queue(recording: Recording[T], cause: LizaError) -> inbox.Waiting:
 
 def record_anomaly(board: Board, record: Mapping[str, Any]) -> "Added":
     """Append one anomaly; where that cannot be done now, it waits, and the answer has the file."""
-    from liza.scopes.sprint.record import Added, add_anomaly, check_anomaly  # a loop or an attempt is recorded without
+    from liza.scopes.anomalies import Added, add_anomaly, check_anomaly  # a loop or an attempt is recorded without
 
     warnings = check_anomaly(record)
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -111,20 +112,14 @@ def apply_waiting(board: Board, *, blocking: bool = True, seconds: float | None 
 
 def _enter(board: EntryBoard) -> "Problem | None":
     """Make the change that one record asks for; the reason where it cannot be made."""
-    from liza.model import Problem, parse_time
-    from liza.scopes import engine  # not needed where nothing waits
+    from liza.model import Problem, parse_time  # not needed where nothing waits
 
     waiting = board.waiting
     try:
         moment = parse_time(waiting.time)
-        if not _knows_kind(waiting.kind) or moment is None:
+        if waiting.kind not in KINDS or moment is None:
             raise Refused(f"unknown kind {waiting.kind!r} or time {waiting.time!r}")
-        if waiting.kind == "anomaly":
-            from liza.scopes.sprint.record import add_anomaly
-
-            add_anomaly(board, waiting.fields)
-        else:
-            engine.apply_record(board, waiting.kind, waiting.fields, moment)
+        KINDS[waiting.kind]()(board, waiting.fields, moment)
     except inbox.AlreadyEntered:
         return None
     except LockTimeout:
@@ -138,12 +133,6 @@ def _enter(board: EntryBoard) -> "Problem | None":
     return None
 
 
-def _knows_kind(kind: str) -> bool:
-    from liza.scopes import engine
-
-    return kind == "anomaly" or engine.knows_kind(kind)
-
-
 def read_waiting(board: Board) -> Applied:
     """The inbox without applying it: how many records wait, and which of them can never be applied."""
     found = inbox.list_inbox(board.paths)
@@ -151,7 +140,7 @@ def read_waiting(board: Board) -> Applied:
     count = 0
     for label in found.labels:
         try:
-            count += _knows_kind(inbox.read_record(board.paths, label).kind)
+            count += inbox.read_record(board.paths, label).kind in KINDS
         except FileNotFoundError:
             continue
         except inbox.InvalidRecord as error:

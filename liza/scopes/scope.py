@@ -25,7 +25,8 @@ S = TypeVar("S")
 Environment = Mapping[str, str]
 Sections = Mapping[str, Any]
 Gates = Mapping[str, Callable[["Board", str, datetime], "Gate"]]  # by option of `liza gate`
-Entries = Mapping[str, Callable[["EntryBoard", Mapping[str, Any], datetime], object]]  # by kind of inbox record
+Entry = Callable[["EntryBoard", Mapping[str, Any], datetime], object]  # applies a record from the inbox
+Entries = Mapping[str, Entry]  # by kind
 
 
 class OpenTrip(NamedTuple):

@@ -4,10 +4,11 @@ It imports nothing heavy: `liza gate --help` and shell completion read it, and a
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from liza.scopes.scope import Scope
+    from liza.scopes.scope import Entry, Scope
 
 
 class Row(NamedTuple):
@@ -60,3 +61,20 @@ ROWS = (
     ),
 )  # fmt: skip
 SECTIONS = tuple(row.section for row in ROWS)
+
+
+def _enter_anomaly() -> "Entry":
+    from liza.scopes.anomalies import enter_anomaly
+
+    return enter_anomaly
+
+
+def _entry_of(row: Row, kind: str) -> "Entry":
+    return row.load().entries()[kind]
+
+
+# By kind, what applies a record from the inbox to the blackboard, as of the time at which it was made.
+KINDS: Mapping[str, Callable[[], "Entry"]] = {
+    "anomaly": _enter_anomaly,
+    **{kind: partial(_entry_of, row, kind) for row in ROWS for kind in row.kinds},
+}

@@ -15,12 +15,12 @@ from liza.errors import LizaError
 from liza.rules.similar import similar_groups
 from liza.run.done_markers import claims_done
 from liza.schema import rules_yaml as blocks
+from liza.scopes.anomalies import Added
 from liza.scopes.gate_answer import Gate
 from liza.scopes.loops.record import LoopResult
 from liza.scopes.rules_file import read_rules
 from liza.scopes.slices import diagnosis
 from liza.scopes.sprint.evaluate import Check
-from liza.scopes.sprint.record import Added
 from liza.scopes.sprint.resolve import Resolution
 from tests.docs import pages
 from tests.store.oracle import ruamel_value

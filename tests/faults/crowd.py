@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from liza.scopes.sprint.record import add_anomaly
+from liza.scopes.anomalies import add_anomaly
 from liza.store.board import Board
 from liza.store.log import append_entry
 from liza.store.paths import Paths

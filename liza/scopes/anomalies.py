@@ -1,4 +1,4 @@
-"""Putting one record on the blackboard: checked first, then appended under the lock."""
+"""One anomaly or log entry: checked first, then appended under the lock."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -45,6 +45,11 @@ def add_anomaly(board: Board, record: Mapping[str, Any]) -> Added:
 
     line = board.change(append)
     return Added(record, board.paths.state, line, (*warnings, *_stuck(board.stuck)), tuple(board.rescued))
+
+
+def enter_anomaly(board: Board, fields: Mapping[str, Any], now: object) -> None:
+    """Append an anomaly that waited in the inbox; it has its own time."""
+    add_anomaly(board, fields)
 
 
 def _stuck(texts: Iterable[str]) -> Iterable[Fault]:

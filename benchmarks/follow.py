@@ -17,7 +17,7 @@ from liza.model import Verdict
 from liza.rules.evaluate import evaluate
 from liza.rules.memo import new_memo
 from liza.scopes.rules_file import read_rules
-from liza.scopes.sprint.evaluate import snapshot_of
+from liza.scopes.snapshot import snapshot_of
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths

@@ -18,8 +18,8 @@ from liza.scopes.gate_answer import Gate
 from liza.store.board import Board
 
 if TYPE_CHECKING:
+    from liza.check import Check
     from liza.scopes.loops.record import Iteration, LoopResult
-    from liza.scopes.sprint.evaluate import Check
     from liza.scopes.sprint.resolve import Resolution
 
 __all__ = ["LizaError", "Loop", "analyze", "gate", "loop", "record", "resolve"]

@@ -14,12 +14,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from liza.errors import LizaError, Unreadable
+from liza.rules.acknowledged import open_trigger
 from liza.rules.evaluate import RuleSet
 from liza.rules.memo import new_memo
 from liza.schema.snapshot import take_snapshot
 from liza.scopes import engine
 from liza.scopes.rules_file import overrun
-from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board
 from liza.scopes.sprint.lost_trip import lost_trigger
 from liza.store.board import Board
@@ -93,7 +93,7 @@ class Pipeline:
 
     def _trip_shipped(self, document: Document, now: datetime) -> Check | None:
         """Put matches of the shipped rules into effect before custom rules are evaluated; None if nothing matched."""
-        is_open = sections.open_trigger(document.data.get("circuit_breaker")) is not None
+        is_open = open_trigger(document.data.get("circuit_breaker")) is not None
         if not self._acts or not self.rules.custom or is_open:
             return None
         result = evaluate_board(self.board, document, self._shipped, now, self._shipped_memo)
@@ -138,13 +138,12 @@ def _look(pipeline: Pipeline, now: datetime) -> tuple[Check, Document]:
 def _look_and_act(pipeline: Pipeline, now: datetime, record_check: bool) -> tuple[Check, Document]:
     """Evaluate until the verdict is one on the blackboard as it is, and no record waits in the inbox."""
     from liza.scopes import inbox  # a check that only looks has no use for what writes
-    from liza.scopes.sprint.trip import sweep_leftovers
 
     board = pipeline.board
     shipped: Check | None = None
     waited = 0  # records moved from the inbox
     while True:
-        sweep_leftovers(board)
+        board.sweep()
         evaluated = pipeline.evaluate(board.read(), now)
         shipped = evaluated.shipped or shipped
         if shipped is not None and shipped.error is not None:
@@ -201,7 +200,7 @@ def analyze(
 
 
 def _see_to_degraded(board: Board, error: Unreadable | None, now: datetime) -> str | None:
-    from liza.scopes.sprint import degraded
+    from liza.scopes import degraded
 
     return degraded.see_to(board, error, now)
 
@@ -250,7 +249,7 @@ def _lost_trigger(board: Board, document: Document) -> Mapping[str, Any] | None:
     if lost_trigger(board, document.data.get("circuit_breaker")) is None:
         return None
     section = board.read().data.get("circuit_breaker")  # it may have been recorded or resolved since it was read
-    return sections.open_trigger(section) or lost_trigger(board, section)
+    return open_trigger(section) or lost_trigger(board, section)
 
 
 def _apply_waiting(board: Board, applied: "Applied", *, is_halted: bool) -> list[str]:

@@ -14,12 +14,12 @@ from liza.model import Silence, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scopes import engine
+from liza.scopes.history import section as sections
 from liza.scopes.inbox import Applied, add_waiting, read_waiting
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
 from liza.scopes.sessions.rows import RUNNING, SessionRow, session_rows
-from liza.scopes.sprint import section as sections
 from liza.scopes.transition import Event
 from liza.store import checkpoint
 from liza.store.board import Board

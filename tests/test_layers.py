@@ -31,7 +31,9 @@ SIBLINGS = tuple(file.parent.name for file in sorted(PACKAGE.glob("scopes/*/scop
 SCOPE_LAYERS = (
     ("validate",),
     ("sprint",),
-    ("engine", "gate"),
+    ("silences",),
+    ("snapshot",),
+    ("engine", "gate", "history", "degraded"),
     ("inbox",),
     ("table",),
     (*SIBLINGS, "anomalies"),
@@ -46,7 +48,7 @@ EVALUATES = (
     "liza.rules",
     "liza.schema.rules_yaml",
     "liza.schema.severities",
-    "liza.scopes.sprint.section",
+    "liza.scopes.history.section",
 )
 PURE = (
     *EVALUATES,

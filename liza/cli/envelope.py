@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError
 from liza.model import MAPPINGS, Match
-from liza.scopes.sprint.section import trigger_fields
+from liza.scopes.history.section import trigger_fields
 from liza.text import MAX_NUMBER_BITS, text_of, value_text
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from liza.replay.session_playback import SessionTrip
 from liza.rules.evaluate import RuleSet
 from liza.rules.what_if import InvalidSetting, apply_settings
 from liza.scopes.rules_file import read_rules
-from liza.scopes.sprint.evaluate import snapshot_of
+from liza.scopes.snapshot import snapshot_of
 from liza.text import of_text, plural, printable
 
 

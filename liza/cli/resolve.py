@@ -7,8 +7,8 @@ from liza.cli.group import Call, by_option, plain
 from liza.cli.options import person
 from liza.clients.caller import has_terminal, require_person
 from liza.schema.severities import CAUSES
+from liza.scopes.history.section import also_matched
 from liza.scopes.sprint.resolve import resolve
-from liza.scopes.sprint.section import also_matched
 from liza.store.checkpoint import removal
 from liza.text import one_line, printable
 

@@ -13,7 +13,7 @@ from liza.model import Problem, Rule
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import explain
 from liza.scopes.rules_file import find_rule, notify_problems, read_rules
-from liza.scopes.sprint.evaluate import snapshot_of
+from liza.scopes.snapshot import snapshot_of
 from liza.text import printable
 
 _SCOPES = {"disputes": "claim", "attempts": "slice", "loops": "loop", "sessions": "session"}  # by protocol

@@ -14,7 +14,7 @@ from liza.rules.explain import Cause, Comparison, Explanation, Group, compare, d
 from liza.rules.fields import lookup, values
 from liza.rules.syntax_tree import Grouping
 from liza.rules.windows import stream_records
-from liza.scopes.sprint.evaluate import snapshot_of
+from liza.scopes.snapshot import snapshot_of
 from liza.store.board import Board
 from liza.text import number_text, of_text, printable, text_of
 

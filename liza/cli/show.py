@@ -5,13 +5,13 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from liza.check import Check
 from liza.cli.terminal import echo, style, unstyle
 from liza.errors import LizaError, location
 from liza.model import Problem, Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.severities import SEVERITIES
-from liza.scopes.sprint.evaluate import Check
-from liza.scopes.sprint.section import also_matched
+from liza.scopes.history.section import also_matched
 from liza.scopes.transition import Event
 from liza.text import cut as cut_text
 from liza.text import of_text, one_line, plural, printable

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import click
 
-from liza.check import check
+from liza.check import Check, check
 from liza.cli import envelope, show
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person
@@ -14,8 +14,7 @@ from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scopes.rules_file import find_rule, read_rules
-from liza.scopes.sprint.evaluate import Check
-from liza.scopes.sprint.silence import add, expire, unknown_fields
+from liza.scopes.silences import add, expire, unknown_fields
 from liza.store.board import Board
 from liza.text import printable
 

@@ -11,8 +11,8 @@ from liza.cli.group import Call, plain
 from liza.cli.progress import Waiting
 from liza.errors import Unreadable
 from liza.model import format_time, span_text
+from liza.scopes.history import section as sections
 from liza.scopes.inbox import waiting_counts, waiting_text
-from liza.scopes.sprint import section as sections
 from liza.status import State, Status, read_status
 from liza.store import checkpoint
 from liza.text import plural, printable, shell_quoted

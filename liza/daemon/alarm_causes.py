@@ -12,7 +12,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.fields import values
 from liza.rules.silences import read_silences
 from liza.schema.actions import Action
-from liza.scopes.sprint.section import WITHOUT_TERMINAL, history_of, without_terminal_text
+from liza.scopes.history.section import WITHOUT_TERMINAL, history_of, without_terminal_text
 from liza.store.checkpoint import Checkpoint
 from liza.store.paths import Paths
 from liza.text import one_line

@@ -24,9 +24,8 @@ from liza.errors import LizaError, LockTimeout
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.schema.snapshot import take_snapshot
-from liza.scopes import engine, inbox
+from liza.scopes import degraded, engine, inbox
 from liza.scopes.rules_file import overrun, rules_in_force
-from liza.scopes.sprint import degraded
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths

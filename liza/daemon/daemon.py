@@ -19,7 +19,6 @@ from liza.daemon.options import Options
 from liza.daemon.watch_lock import FolderGone, WatchLock, WatchLockTaken
 from liza.errors import LizaError, Refused
 from liza.model import format_time
-from liza.scopes.sprint.trip import sweep_leftovers
 from liza.store.daemon_process import process_start
 from liza.store.document import Document
 from liza.store.paths import Paths
@@ -105,7 +104,7 @@ class Watcher:
     def _begin(self) -> None:
         self.notifier.remember()
         try:
-            sweep_leftovers(self.checker.board)
+            self.checker.board.sweep()
         except Exception as error:  # noqa: BLE001 - whatever is in the folder, it can be watched
             self.notifier.failed("liza", _bug(error), self.clock())
 

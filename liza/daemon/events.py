@@ -6,7 +6,7 @@ from typing import Any
 from liza.check import Check
 from liza.daemon.notifier import EventKind, Notice
 from liza.model import Progress, Reason
-from liza.scopes.sprint.section import history_of, how_resolved, named
+from liza.scopes.history.section import history_of, how_resolved, named
 from liza.text import of_text
 
 _TODO = (

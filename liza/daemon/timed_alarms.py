@@ -2,11 +2,12 @@
 
 from datetime import datetime
 
+from liza.check import Check
 from liza.daemon import alarm_causes, escalation_page, scopes
 from liza.daemon.alarm_causes import Ages
 from liza.daemon.notifier import Notifier
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.scopes.sprint.evaluate import Check, snapshot_of
+from liza.scopes.snapshot import snapshot_of
 from liza.store.board import Board
 from liza.store.document import Document
 

@@ -9,9 +9,9 @@ from shlex import quote
 
 from liza.doctor.finding import Finding, Level
 from liza.errors import LizaError
+from liza.rules.acknowledged import open_trigger
 from liza.scopes import validate
 from liza.scopes.rules_file import notify_problems, read_rules
-from liza.scopes.sprint.section import open_trigger
 from liza.store.board import Board
 from liza.store.checkpoint import removal
 from liza.store.paths import Paths

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from liza.doctor.finding import Finding, Level
-from liza.scopes.sprint.trip import sweep_leftovers
 from liza.store import replace
 from liza.store.board import Board
 from liza.store.lock import Lock, is_locked
@@ -62,7 +61,7 @@ def _sweep(paths: Paths) -> str:
     before = _left(paths)
     with Lock(paths.lock, _PATIENCE):
         rescued = replace.sweep(paths.state, paths.backups) + replace.sweep(paths.log, paths.backups)
-    sweep_leftovers(Board(paths))
+    Board(paths).sweep()
     gone = len(before) - len(_left(paths))
     saved = "".join(f"; rescued what another program had written: {path}" for path in rescued)
     return f"removed {gone} of {len(before)} leftover files of interrupted writes{saved}"

@@ -8,7 +8,7 @@ from liza.model import Record, Snapshot, parse_time
 from liza.replay.playback import CHECK, RECORD, RESOLVE, Event
 from liza.rules.silences import read_silences
 from liza.rules.windows import stream_records
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import section as sections
 
 
 class Recording(NamedTuple):

@@ -14,7 +14,7 @@ from liza.schema.snapshot import locate_faults, take_snapshot
 from liza.scopes import inbox
 from liza.scopes.engine import faults, missing
 from liza.scopes.rules_file import notify_problems, read_rules, rules_in_force
-from liza.scopes.sprint.evaluate import snapshot_of
+from liza.scopes.snapshot import snapshot_of
 from liza.scopes.table import SECTIONS
 from liza.store.board import Board
 from liza.store.document import Document, parse, parse_log

@@ -102,14 +102,17 @@ class Board:
         return document
 
     def sweep(self) -> None:
-        """Take away what an interrupted write left, as each change does; if the lock is held, its holder does."""
-        from liza.store import replace
+        """Take away what interrupted commands left beside the files; those of state.yaml wait for a held lock."""
+        from liza.store import checkpoint, replace
         from liza.store.lock import Lock
 
         self.stuck = list(self._odd_folders())
         if replace.has_leftovers(self.paths.state):
             with suppress(LizaError), Lock(self.paths.lock, timeout=0.0):
                 self._sweep()
+        checkpoint.sweep(self.paths.checkpoint)
+        for folder in (self.paths.folder, self.paths.reports, self.paths.inbox):
+            replace.sweep_drafts(folder)
 
     def _sweep(self) -> None:
         from liza.store import replace

@@ -11,7 +11,7 @@ from liza.replay.playback import RECORD, RESOLVE, SET, Event, Joined, Played
 from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.fingerprints import merge_evidence
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import section as sections
 from liza.scopes.sprint.trip import evidence_of, new_records, trip_id_of
 
 

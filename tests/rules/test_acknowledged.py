@@ -10,7 +10,7 @@ from liza.model import Match, Reason, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import has_new_evidence, trip_id
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.fingerprints import format_evidence, merge_evidence
-from liza.scopes.sprint import section
+from liza.scopes.history import section
 from liza.scopes.sprint.trip import evidence_of
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
 

@@ -7,7 +7,7 @@ import pytest
 from liza.model import Verdict
 from liza.rules.evaluate import evaluate
 from liza.rules.fingerprints import format_evidence
-from liza.scopes.sprint import section
+from liza.scopes.history import section
 from tests.rules.boards import NOW, Fields, anomaly, names, rules, snapshot
 from tests.rules.test_acknowledged import blocker, resolved, verdict_after
 

@@ -11,9 +11,10 @@ from liza.errors import Refused, Unreadable
 from liza.model import Verdict
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.fingerprints import format_evidence
+from liza.scopes.history import section as sections
+from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint import open_trip
-from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.evaluate import Check, StaleVerdict, evaluate_board, snapshot_of
+from liza.scopes.sprint.evaluate import Check, StaleVerdict, evaluate_board
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import lost_trigger
 from liza.scopes.sprint.trip import put_into_effect, trip_of

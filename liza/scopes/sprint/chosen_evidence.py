@@ -13,8 +13,8 @@ from liza.rules.fields import Context
 from liza.rules.fingerprints import fingerprint, parse_evidence
 from liza.rules.syntax_tree import Aggregate, BadCondition
 from liza.rules.windows import stream_records
+from liza.scopes.history import section as sections
 from liza.scopes.rules_file import find_rule
-from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.manual_status import matches_of
 
 _PLACE = re.compile(r"(?:(\w+)\[)?(\d+)\]?")

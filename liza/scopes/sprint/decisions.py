@@ -11,12 +11,13 @@ from typing import Any
 from liza.errors import LizaError, LockTimeout
 from liza.model import Origin
 from liza.rules.acknowledged import origin_of, same_trip
-from liza.scopes.sprint import evidence_files, report
-from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.archives import archive_name
+from liza.scopes.history import evidence_files
+from liza.scopes.history import section as sections
+from liza.scopes.history.archives import archive_name
+from liza.scopes.history.origin import is_about, is_ours, with_origins
+from liza.scopes.sprint import report
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.follow_up import keep_decision
-from liza.scopes.sprint.origin import is_about, is_ours, with_origins
 from liza.store.board import Board
 from liza.store.log import entries_by_word
 

@@ -1,24 +1,17 @@
-"""The sprint's breaker evaluated: the facts of a blackboard, the verdict on them, and the trip that is open."""
+"""The sprint's breaker evaluated: the verdict on the facts of a blackboard, and the trip that is open."""
 
-import os
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from liza.errors import LizaError, LockTimeout, Unreadable
+from liza.errors import LizaError, LockTimeout
 from liza.model import Problem, Snapshot, Verdict
 from liza.rules.evaluate import RuleSet, evaluate
-from liza.schema.snapshot import take_snapshot
-from liza.scopes.engine import derived
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import section as sections
+from liza.scopes.snapshot import snapshot_of
 from liza.scopes.transition import Event
-from liza.store import versions
 from liza.store.board import Board
-from liza.store.document import Document, parse_log
-
-# Sections that rules read as lists of records.
-_LISTS = frozenset({"anomalies", "tasks", "discovered"})
+from liza.store.document import Document
 
 
 class StaleVerdict(Exception):
@@ -71,34 +64,3 @@ def evaluate_board(
     snapshot = snapshot_of(board, document, rules, check=False, now=now)
     open_trigger = sections.open_trigger(snapshot.sections.get("circuit_breaker"))
     return Check(evaluate(rules, snapshot, now, memo), snapshot, open_trigger)
-
-
-def snapshot_of(
-    board: Board, document: Document, rules: RuleSet, *, check: bool = True, now: datetime | None = None
-) -> Snapshot:
-    """The facts of a document, with the log where a rule reads it.
-
-    `Unreadable` where a rule reads a section that does not hold records: it would see none, and report OK.
-    """
-    for name in sorted(rules.streams & _LISTS):
-        if not isinstance(document.data.get(name), list | None):
-            line, column = document.locate((name,)) or (None, None)
-            hint = f"begin each record of {name} with '- '; see: liza validate"
-            raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
-    snapshot = take_snapshot(document, check=check, now=now)
-    snapshot = snapshot._replace(derived=derived(board.paths, document.data, rules, os.environ))
-    section = document.data.get("circuit_breaker")
-    if sections.history_of(section) and (whole := _with_files(board, section)) is not section:
-        snapshot = snapshot._replace(sections=MappingProxyType({**document.data, "circuit_breaker": whole}))
-    if "log" in rules.streams and os.path.exists(board.paths.log):
-        log = parse_log(versions.read_stable(board.paths.log).raw, board.paths.log)
-        snapshot = snapshot._replace(log=log.data)
-    return snapshot
-
-
-def _with_files(board: Board, section: Any) -> Any:
-    """The `circuit_breaker` section with what other files know of its history."""
-    from liza.scopes.sprint.evidence_files import with_kept  # without a history there is nothing to look up
-    from liza.scopes.sprint.origin import with_origins
-
-    return with_origins(board, with_kept(board, section))

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, TypeVar
 from liza.errors import LizaError, Refused
 from liza.model import Match, Origin, Silenced, Snapshot, format_time
 from liza.rules.acknowledged import origin_of
+from liza.scopes.history import section as sections
+from liza.scopes.history.archives import archive_name, is_archive
+from liza.scopes.history.origin import LIZA, RESOLVE, evidence_digest, is_about, is_ours
 from liza.scopes.sprint import report
-from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.archives import archive_name, is_archive
-from liza.scopes.sprint.origin import LIZA, RESOLVE, evidence_digest, is_about, is_ours
 from liza.scopes.sprint.report_notes import carry_over, holds
 from liza.store import checkpoint, files
 from liza.store.board import Board

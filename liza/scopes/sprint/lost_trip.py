@@ -4,7 +4,7 @@ from typing import Any
 
 from liza.model import format_time
 from liza.schema.severities import SEVERITIES
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import section as sections
 from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE

@@ -9,7 +9,7 @@ from liza.model import Match, Snapshot, Verdict, format_time, is_trip_id, parse_
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
 from liza.rules.fingerprints import digest
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import section as sections
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import known_severity
 from liza.scopes.sprint.trip import evidence_of

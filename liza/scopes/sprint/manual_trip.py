@@ -12,15 +12,16 @@ from liza.model import Match, Snapshot, format_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.fingerprints import digest
 from liza.schema.snapshot import take_snapshot
+from liza.scopes.history import section as sections
 from liza.scopes.rules_file import rules_in_force
-from liza.scopes.sprint import section as sections
+from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.chosen_evidence import Choice, chosen_matches
-from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict, snapshot_of
+from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import DEFAULT_SEVERITY, lost_trigger
 from liza.scopes.sprint.open_trip import add_message
-from liza.scopes.sprint.trip import evidence_of, put_into_effect, sweep_leftovers
+from liza.scopes.sprint.trip import evidence_of, put_into_effect
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
@@ -34,7 +35,7 @@ def trip(board: Board, text: str, now: datetime, choice: Choice = Choice()) -> t
     """
     if not text.strip():
         raise Refused("a trip by hand needs a reason", hint="liza trip -m 'what is wrong'")
-    sweep_leftovers(board)
+    board.sweep()
     rules, _ = rules_in_force(board.paths.rules)
     while True:
         try:

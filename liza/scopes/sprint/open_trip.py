@@ -12,11 +12,12 @@ from liza.model import Match, format_time
 from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.fingerprints import format_evidence, merge_evidence
+from liza.scopes.history import section as sections
+from liza.scopes.history.archives import archive_name
+from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint import report
-from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.archives import archive_name
 from liza.scopes.sprint.chosen_evidence import recorded_matches
-from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board, snapshot_of
+from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
 from liza.scopes.sprint.trip import new_records, numbers_of, put_into_effect

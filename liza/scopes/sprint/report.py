@@ -11,7 +11,7 @@ from typing import Any
 from liza import templates
 from liza.model import VALUE, Match, Silenced, Snapshot, format_time, one_or_several
 from liza.schema.severities import SEVERITIES, UNKNOWN
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import section as sections
 from liza.scopes.sprint.report_evidence import SAID, evidence_facts, listed, number_row
 from liza.store import files
 from liza.text import escape_markdown, number_text, of_text, one_line

@@ -9,17 +9,16 @@ from typing import Any, NamedTuple
 from liza.errors import LizaError, Refused, Unreadable
 from liza.model import Origin, Problem, format_time
 from liza.schema.severities import CAUSES
+from liza.scopes.history import section as sections
+from liza.scopes.history.archives import archive_name
+from liza.scopes.history.evidence_files import with_kept
+from liza.scopes.history.origin import origin_of
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import report
-from liza.scopes.sprint import section as sections
 from liza.scopes.sprint.act import check_sprint
-from liza.scopes.sprint.archives import archive_name
 from liza.scopes.sprint.evaluate import FollowUpFailed
-from liza.scopes.sprint.evidence_files import with_kept
 from liza.scopes.sprint.follow_up import attempt, is_logged, log_command, log_decision, report_decision
 from liza.scopes.sprint.lost_trip import lost_trigger
-from liza.scopes.sprint.origin import origin_of
-from liza.scopes.sprint.trip import sweep_leftovers
 from liza.store import alerts, checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document
@@ -55,7 +54,7 @@ def resolve(
         raise Refused("a resolution needs the name of the person who decided", hint="liza resolve -m '...' --by NAME")
     if cause is not None and cause not in CAUSES:
         raise Refused(f"unknown cause {value_text(cause)}", hint=suggestion(cause, CAUSES))
-    sweep_leftovers(board)
+    board.sweep()
     with suppress(Unreadable):  # in the middle of a save; what is read below, under the lock, decides
         if lost_trigger(board, board.read().data.get("circuit_breaker")) is not None:
             _enter_lost(board, now)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from liza.model import parse_time
 from liza.rules.acknowledged import is_trip
 from liza.schema.severities import FALSE_ALARM
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import section as sections
 
 
 class Again(NamedTuple):

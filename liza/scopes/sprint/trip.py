@@ -15,11 +15,11 @@ from liza.model import Match, Number, Record, Snapshot, Verdict, format_time
 from liza.rules.acknowledged import trip_id
 from liza.rules.evaluate import RuleSet
 from liza.rules.fingerprints import format_evidence
-from liza.scopes.sprint import evidence_files
-from liza.scopes.sprint import section as sections
+from liza.scopes.history import evidence_files
+from liza.scopes.history import section as sections
 from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, caught, log_trip, restore_report, write_report
-from liza.store import checkpoint, edit, replace
+from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
@@ -89,14 +89,6 @@ def numbers_of(matches: Sequence[Match]) -> dict[str, list[Number]]:
     for match in matches:
         found.setdefault(match.rule.name, []).extend(match.numbers)
     return found
-
-
-def sweep_leftovers(board: Board) -> None:
-    """Remove what an interrupted command of liza left beside the blackboard's files."""
-    board.sweep()
-    checkpoint.sweep(board.paths.checkpoint)
-    for folder in (board.paths.folder, board.paths.reports, board.paths.inbox):
-        replace.sweep_drafts(folder)
 
 
 def _is_same(trip: Trip, other: Mapping[str, Any]) -> bool:

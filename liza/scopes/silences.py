@@ -10,7 +10,7 @@ from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.fields import lookup
 from liza.rules.silences import LONGEST, Entry, field, read_silences
 from liza.rules.windows import stream_records
-from liza.scopes.sprint.evaluate import snapshot_of
+from liza.scopes.snapshot import snapshot_of
 from liza.store import edit
 from liza.store.board import Board
 from liza.store.document import Document

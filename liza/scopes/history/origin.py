@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from liza.model import Origin, is_future, is_trip_id, parse_time
 from liza.rules.fingerprints import digest, parse_evidence
-from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.archives import is_archive
+from liza.scopes.history import section as sections
+from liza.scopes.history.archives import is_archive
 from liza.store.board import Board
 from liza.store.log import entries_by_word
 

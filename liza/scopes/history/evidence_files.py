@@ -11,8 +11,8 @@ from operator import is_
 from typing import Any
 
 from liza.rules.fingerprints import parse_evidence
-from liza.scopes.sprint import section as sections
-from liza.scopes.sprint.archives import archive_name
+from liza.scopes.history import section as sections
+from liza.scopes.history.archives import archive_name
 from liza.store import files, versions
 from liza.store.board import Board
 

@@ -46,8 +46,8 @@ def _described(daemon: DaemonStatus, paths: Paths) -> str:
     if not daemon.is_alive:
         if not facts:
             return "not running; to start: liza watch --background"
-        how = show.bold("is gone", "red") if daemon.state is DaemonState.GONE else "ended"
-        return f"process {one_line(facts.get('pid'))} {how}; to start: liza watch --background"
+        how = show.bold("is gone", "red") if daemon.state is DaemonState.GONE else "has ended"
+        return f"not running, process {one_line(facts.get('pid'))} {how}; to start: liza watch --background"
     if daemon.waits:
         folder = one_line(os.path.relpath(paths.folder))
         word = click.style(daemon.state, fg="green", bold=True)

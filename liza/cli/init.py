@@ -10,13 +10,13 @@ from liza.text import printable
 
 
 @click.command("init")
-@click.option("--goal", metavar="TEXT", help="What the team is to build, in a sentence.")
+@click.option("--goal", metavar="TEXT", help="What the team builds, in one sentence.")
 @untimed
 def command(call: Call, goal: str | None) -> int:
     """Create a blackboard in this folder.
 
     Writes a starter .liza/ with state.yaml, log.yaml and rules.yaml, and a .gitignore for what git should not keep.
-    Nothing that is there already is overwritten.
+    Existing files are never overwritten.
 
     \b
     Examples:

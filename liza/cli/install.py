@@ -138,6 +138,7 @@ def _print_diff(edit: Edit) -> None:
 
 def _print_done(client: str, edit: Edit, notes: list[str], uninstall: bool) -> None:
     done = "removed from" if uninstall else "installed in"
-    click.echo(f"{client}: {f'hook {done}' if edit.changes else 'nothing to change in'} {_shown(edit.file)}")
+    already = "no hook in" if uninstall else "hook already installed in"
+    click.echo(f"{client}: {f'hook {done}' if edit.changes else already} {_shown(edit.file)}")
     for note in notes:
         click.echo(f"  to do: {note}")

@@ -84,7 +84,7 @@ def _whole(options: Options, name: str) -> int | None:
         return None
     if not text.isdecimal() or len(text) > 12:
         option = f"--{name.replace('_', '-')}"
-        raise WrongUsage(f"{option}: expected a whole number of at least 0, got {value_text(text)}")
+        raise WrongUsage(f"{option}: expected a whole number, 0 or more, got {value_text(text)}")
     return int(text)
 
 
@@ -151,7 +151,10 @@ def print_result(command: str, done: LoopResult, settings: Settings, as_json: bo
             completed=done.completed,
         )
         return code
-    for line in lines_of(done):
+    lines = lines_of(done)
+    if command in ("loop reset", "loop probe") and done.notes:  # they say the new state, too
+        lines = [printable(note) for note in done.notes]
+    for line in lines:
         echo(line)
     if settings.debug:
         for each in done.signals:

@@ -19,7 +19,8 @@ from liza.text import one_line, printable
 @click.option(
     "--cause",
     type=click.Choice(list(CAUSES)),
-    help="What was at fault, or false_alarm; for liza stats.",
+    metavar="CAUSE",
+    help=f"What was at fault, for liza stats: {', '.join(CAUSES)}.",
 )
 @plain
 def command(call: Call, message: str, by: str | None, cause: str | None) -> int:

@@ -73,7 +73,7 @@ def _listed(title: str, rules: Sequence[Compiled]) -> None:
 @click.argument("file", required=False)
 @untimed
 def check_command(call: Call, file: str | None) -> int:
-    """Check a file of rules, and list all that is wrong with it.
+    """Check a rules file and list all errors.
 
     FILE is .liza/rules.yaml unless another is named. Exit code 0 if it can be used, 1 if not.
 

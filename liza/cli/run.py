@@ -45,7 +45,7 @@ CHOSEN = (
 @click.option("--timeout", metavar="TIME", help="End an iteration after this long: 30m, 2h, or seconds.")
 @click.option("--idle-timeout", metavar="TIME", help="End an iteration that has printed nothing for this long.")
 @click.option("--plan", metavar="FILE", help="A Markdown plan: its ticked boxes are the progress.")
-@click.option("--optional-sections", metavar="HEADING", multiple=True, help="Headings whose boxes do not block.")
+@click.option("--optional-sections", metavar="HEADING", multiple=True, help="Headings whose boxes may stay open.")
 @click.option("--verify", metavar="CMD", help="Accept completion only if this shell command succeeds.")
 @click.option("--require", metavar="FILE", multiple=True, help="Accept completion only if this file exists.")
 @click.option(
@@ -70,7 +70,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     {iteration}, {model} and {context_file} are filled in. It may print a line `Progress: N%`, or write a number into
     $LIZA_PROGRESS_FILE. Completion is accepted only with evidence: --verify, --require, --plan or --test.
 
-    Exit codes: 0 completed, 1 stopped before that, 3 the loop is open or CHECKPOINT is there, 130 interrupted.
+    Exit codes: 0 completed, 1 stopped before that, 3 the loop is open or CHECKPOINT exists, 130 interrupted.
 
     \b
     Examples:

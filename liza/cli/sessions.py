@@ -24,7 +24,7 @@ from liza.text import plural
 def command(call: Call, every: bool, watch: bool) -> int:
     """List the agents' sessions of the last day.
 
-    Shows who runs, on what, and who is stopped. Sessions are seen through the hooks that `liza install` puts in place.
+    Shows who runs, on what, and who is stopped. Sessions are seen through the hooks that `liza install` adds.
     Exit code 3 if one is stopped.
 
     \b
@@ -71,7 +71,7 @@ def _lines(rows: list[SessionRow], every: bool, waiting: int, at: datetime) -> l
     if waiting:
         lines.insert(0, f"{plural(waiting, 'event')} of agents wait for the daemon: liza watch --background")
     if not rows:
-        lines.append("no session in the last day; to see those of agents: liza install")
+        lines.append("no session in the last day; to record the sessions of agents: liza install")
     elif not shown:
         lines.append(f"{plural(len(rows), 'session')} of the last day ended: liza sessions --all")
     return lines

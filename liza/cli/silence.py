@@ -68,7 +68,7 @@ def add_command(
     )
     found, warnings = _evaluated(board, rules, at)
     warnings += absent
-    warnings += [f"it could not be logged: {not_logged.message}"] if not_logged else []
+    warnings += [f"could not be logged: {not_logged.message}"] if not_logged else []
     hidden = [each for each in found.verdict.silenced if each.match.rule.name == rule] if found else []
     if call.as_json:
         listed = [envelope.silenced(each) for each in hidden]
@@ -119,7 +119,7 @@ def list_command(call: Call, everything: bool) -> int:
         if entry.silence is None:
             show.warnings([f"{entry.name[:40]} is not active: {entry.fault}"])
         else:
-            mark = click.style(f"{state:<8}", fg="yellow" if state == "in force" else None)
+            mark = click.style(f"{state:<8}", fg="yellow" if entry.in_force(at) else None)
             click.echo(f"{mark}  {show.silence(entry.silence)}")
     return 0
 
@@ -139,11 +139,11 @@ def expire_command(call: Call, name: str, by: str | None) -> int:
     board = call.board
     require_person(board.paths, "liza silence expire")
     entry, not_logged = expire(board, name, person(by), at)
-    warnings = [f"it could not be logged: {not_logged.message}"] if not_logged else []
+    warnings = [f"could not be logged: {not_logged.message}"] if not_logged else []
     if call.as_json:
         envelope.write("silence expire", "expired", warnings, silence=entry.fields)
     else:
-        click.echo(f"expired: {printable(name)}; its matches count from the next check on (liza analyze)")
+        click.echo(f"expired: {printable(name)}; its matches count again at the next check (liza analyze)")
         show.warnings(warnings)
     return 0
 

@@ -129,7 +129,7 @@ def list_command(call: Call) -> int:
         return 0
     for name, status in listed:
         click.echo(
-            f"{show.short(name, 40):<12}  {printable(status)}{'  (the last one)' if stages.is_last(name, last) else ''}"
+            f"{show.short(name, 40):<12}  {printable(status)}{'  (last stage)' if stages.is_last(name, last) else ''}"
         )
     if not listed:
         click.echo("no stage has been entered yet: liza stage advance S1")

@@ -18,7 +18,7 @@ _AGAIN = 20  # that are shown
 @click.command("stats")
 @plain
 def command(call: Call) -> int:
-    """Show per rule the trips, false alarms and times to the decision.
+    """Show the trips, false alarms and decision times of each rule.
 
     Covers the trips of the sprint's breaker in `circuit_breaker.history`, and what tripped again. A trip is a false
     alarm if it was resolved with --cause false_alarm.

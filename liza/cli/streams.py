@@ -14,7 +14,7 @@ def read_bytes(source: str, hint: str, most: int = -1) -> bytes:
         with open(source, "rb") as file:
             return file.read(most)
     except OSError as error:
-        raise Refused(f"it cannot be read: {error.strerror}", hint=hint, file=source) from None
+        raise Refused(f"cannot be read: {error.strerror}", hint=hint, file=source) from None
 
 
 def read_text(source: str, hint: str) -> str:

@@ -20,7 +20,12 @@ from liza.scopes.sprint.manual_trip import trip
     multiple=True,
     help="Its records: 'anomalies[3]', or filters as in a rule; may be repeated. Default: what the rule counts.",
 )
-@click.option("--severity", type=click.Choice(list(SEVERITIES)), help="Default: that of RULE, else ARCHITECTURE_FLAW.")
+@click.option(
+    "--severity",
+    type=click.Choice(list(SEVERITIES)),
+    metavar="SEVERITY",
+    help=f"One of {', '.join(SEVERITIES)}; default: that of RULE, else ARCHITECTURE_FLAW.",
+)
 @by_option
 @plain
 def command(

@@ -34,6 +34,8 @@ def command(call: Call, file: str | None) -> int:
         with Waiting("reading and checking"):
             found = validate.validate_file(file or "") if board is None else validate.validate_board(board, now)
     except Unreadable as error:
+        if file is not None and not os.path.lexists(file):
+            error.hint = "check its path; without one, the blackboard is checked: liza validate"
         raise (error if board is None else add_waiting(error, board)) from None
     checked = {_relative(each): counts for each, counts in found.checked.items()}
     problems = [Problem(p.message, _relative(p.file), p.line, p.column, p.hint, p.level) for p in found.problems]

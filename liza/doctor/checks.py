@@ -61,10 +61,10 @@ def run_check(about: str, paths: Paths | None, now: datetime) -> list[Finding]:
         return error_findings(about, error)
     except ImportError as error:
         level = Level.DEGRADED if about in ("blackboard", "rules") else Level.ERROR
-        return [Finding(about, level, f"it could not be checked: {error}", "see what is missing under versions")]
+        return [Finding(about, level, f"could not be checked: {error}", "see what is missing under versions")]
     except OSError as error:
         where = f"ls -la {shell_quoted(paths.folder)}" if paths is not None else "dmesg | tail"
-        return [Finding(about, Level.ERROR, f"it could not be checked: {error}", where)]
+        return [Finding(about, Level.ERROR, f"could not be checked: {error}", where)]
 
 
 def apply_fixes(findings: Iterable[Finding]) -> list[Finding]:

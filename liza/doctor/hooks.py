@@ -48,7 +48,7 @@ def _installed(hooks: Hooks) -> Iterator[Finding]:
     for file in hooks.files:
         yield Finding("hooks", Level.OK, f"{hooks.client}: installed in {file}")
     if len(hooks.files) > 1:
-        text = f"{hooks.client}: installed {len(hooks.files)} times, so each call is checked as often"
+        text = f"{hooks.client}: installed {len(hooks.files)} times: each call is checked {len(hooks.files)} times"
         option = "" if hooks.places[0] == "local" else f" --{hooks.places[0]}"
         yield Finding("hooks", Level.WARNING, text, f"liza install --uninstall {hooks.client}{option}")
     yield from map(_finding, hooks.problems)

@@ -93,7 +93,7 @@ def _yq() -> Finding:
     fix = f"call the one that came with liza: {own}" if is_here else f"{sys.executable} -m pip install 'yq>=3.4,<5'"
     path = which("yq")
     if path is None:
-        return Finding("tools", Level.WARNING, "yq is not on the PATH: the documented edits by hand need it", fix)
+        return Finding("tools", Level.WARNING, "yq is not on PATH: the documented edits by hand need it", fix)
     edited = _output([path, "-Y", ".a = 2"], "a: 1\n")
     if edited is not None and edited.strip() == "a: 2":
         return Finding("tools", Level.OK, f"yq is {path} (the Python yq)")
@@ -111,8 +111,8 @@ def _gate() -> Finding:
     if path is not None:
         return Finding("tools", Level.OK, f"liza-gate is {path}")
     full = os.path.join(os.path.dirname(sys.executable), "liza-gate")
-    text = "liza-gate is not on the PATH: a hook that calls it by this name does not find it"
-    return Finding("tools", Level.WARNING, text, f"name it in full in the hook: {full}")
+    text = "liza-gate is not on PATH: hooks that call it by name cannot find it"
+    return Finding("tools", Level.WARNING, text, f"use its full path in the hook: {full}")
 
 
 def _output(command: list[str], stdin: str) -> str | None:

@@ -33,7 +33,7 @@ class Invalid(Refused):
         self.faults = tuple(faults)
         reasons = "; ".join(fault.message for fault in self.faults)
         hints = [fault.hint for fault in self.faults if fault.hint]
-        super().__init__(f"this {what} was not added: {reasons}", hint="; ".join(dict.fromkeys(hints)) or None)
+        super().__init__(f"{what} not added: {reasons}", hint="; ".join(dict.fromkeys(hints)) or None)
 
 
 def add_anomaly(board: Board, record: Mapping[str, Any]) -> Added:

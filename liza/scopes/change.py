@@ -138,7 +138,7 @@ def unknown_record(document: Document, section: Section, name: str) -> Refused:
     """The error for a name that is not on the blackboard."""
     names = [label for _, label, _ in named_records(document.data.get(section.name), section.scope)]
     hint = did_you_mean(name, names, f"list them with: {section.list_command}")
-    return Refused(f"there is no {section.scope} {value_text(name)}", hint=hint, file=document.file)
+    return Refused(f"unknown {section.scope} {value_text(name)}", hint=hint, file=document.file)
 
 
 # --- what is kept elsewhere -----------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def add(
     if match and everything:
         raise WrongUsage("--all and FIELD=VALUE contradict each other", hint="give one of the two")
     if not reason.strip():
-        raise Refused("a silence needs a reason", hint="-m 'why this needs no halt'")
+        raise Refused("a silence needs a reason", hint="-m 'why agents may continue'")
     if length > LONGEST:
         hours = f"{LONGEST.total_seconds() / 3600:g}"
         raise Refused(f"a silence lasts at most {hours} hours", hint=f"--for {hours}h, and decide again then")
@@ -85,7 +85,7 @@ def expire(board: Board, name: str, by: str, now: datetime) -> Done:
         named = [entry for entry in listed if entry.name == name]
         if not named:
             known = ", ".join(entry.name for entry in listed if entry.in_force(now))
-            raise Refused(f"there is no silence {name!r}", hint=f"active: {known or 'none'}; see: liza silence list")
+            raise Refused(f"unknown silence {name!r}", hint=f"active: {known or 'none'}; see: liza silence list")
         usable = [entry for entry in named if not entry.is_over(now)]
         if not usable:
             raise Refused(f"the silence {name} is not active, so it cannot be expired", hint="see: liza silence list")

@@ -159,7 +159,7 @@ def entries_with(file: str, words: Sequence[str]) -> list[Mapping[str, Any]]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Unreadable(f"it could not be read: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
+        raise Unreadable(f"cannot be read: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
     found: list[Mapping[str, Any]] = []
     for part in re.split(rb"\r?\n(?=[ \t]*-[ \t])", raw):
         if any(word.encode() in part for word in words):
@@ -175,7 +175,7 @@ def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:
         hint = f"move it away: mv {file} {file}.odd"
         raise Refused(str(error.strerror), hint=hint, file=file) from None
     except OSError as error:
-        raise Refused(f"it could not be opened: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
+        raise Refused(f"cannot be opened: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
     try:
         status = os.fstat(fd)
         read_limits.check_size(status.st_size, file)
@@ -191,7 +191,7 @@ def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:
     except OSError as error:
         if isinstance(error, replace.NotDurable):
             raise
-        raise Refused(f"it could not be read: {error.strerror}", hint="check that disk for errors", file=file) from None
+        raise Refused(f"cannot be read: {error.strerror}", hint="check that disk for errors", file=file) from None
     finally:
         os.close(fd)
 

@@ -46,7 +46,7 @@ def read(files: Sequence[str], names: Iterable[str], *, every: bool = False) -> 
                 _parse(stream, file, collected)
         except OSError as error:
             hint = "name a report that the test runner wrote, like: pytest --junitxml=report.xml"
-            raise Refused(f"could not be read: {error.strerror}", hint=hint, file=file) from None
+            raise Refused(f"cannot be read: {error.strerror}", hint=hint, file=file) from None
     return collected.report()
 
 

@@ -56,15 +56,13 @@ def test_killed_daemon_is_gone_and_a_stopped_one_is_not(board: Watched) -> None:
         board.beats(1)
         daemon.kill()
     assert states(board) == {"gone"}
-    assert lines(board, "watch", "--status") == [
-        f"daemon:  process {daemon.pid} is gone; to start: liza watch --background"
-    ]
+    (line,) = lines(board, "watch", "--status")
+    assert f"process {daemon.pid} is gone" in line
     with Daemon(board.root) as daemon:
         assert daemon.stop() == 0
     assert states(board) == {"not running"}
-    assert lines(board, "watch", "--status") == [
-        f"daemon:  process {daemon.pid} ended; to start: liza watch --background"
-    ]
+    (line,) = lines(board, "watch", "--status")
+    assert f"process {daemon.pid} has ended" in line
 
 
 def test_killed_daemon_that_no_parent_has_waited_for_is_gone(board: Watched) -> None:

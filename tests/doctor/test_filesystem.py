@@ -143,7 +143,7 @@ JQ_YQ = "echo 'a: 2'"
 @pytest.mark.parametrize(
     ("scripts", "shown"),
     [
-        ({"jq": "exit 0"}, "yq is not on the PATH"),
+        ({"jq": "exit 0"}, "yq is not on PATH"),
         ({"yq": JQ_YQ}, "jq is not installed"),
         ({"jq": "exit 0", "yq": GO_YQ}, "is mikefarah/yq, which has no -Y"),
         ({"jq": "exit 0", "yq": "exit 1"}, "does not do what the documented edits need"),
@@ -173,7 +173,7 @@ def test_gate_not_on_the_path_is_reported(tmp_path: Path, monkeypatch: pytest.Mo
     board(tmp_path)
     monkeypatch.setenv("PATH", programs(tmp_path / "bin", jq="exit 0", yq=JQ_YQ))
     finding = wrong(tmp_path, "tools")
-    assert "does not find it" in finding.message
+    assert "liza-gate" in finding.message
     assert Path(str(finding.hint).partition(": ")[2]).exists(), "the path that it names is there"
 
 
@@ -218,7 +218,7 @@ def test_broken_yaml_reader_is_degraded_and_the_rest_is_checked(tmp_path: Path) 
     needs("jq")
     result = installed(tmp_path, "doctor", PYTHONPATH=str(tmp_path))
     assert (result.code, result.err) == (4, "")
-    assert "it could not be checked: broken by an upgrade" in result.out
+    assert "could not be checked: broken by an upgrade" in result.out
     assert "jq is" in result.out
 
 

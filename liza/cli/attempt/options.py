@@ -40,7 +40,7 @@ def error_of(text: str | None, file: str | None) -> str:
                 return _ends(opened)
         except OSError as error:
             hint = "name a file with the output of the test runner, or - for standard input"
-            raise Refused(f"it cannot be read: {error.strerror}", hint=hint, file=file) from None
+            raise Refused(f"cannot be read: {error.strerror}", hint=hint, file=file) from None
     return escape_surrogates(text or "")
 
 

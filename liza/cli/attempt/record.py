@@ -21,7 +21,7 @@ from liza.toolerrors import results
 @click.command("start")
 @of_slice
 @of_test
-@click.option("--strategy", metavar="TEXT", default="", help="What is going to be tried.")
+@click.option("--strategy", metavar="TEXT", default="", help="What will be tried.")
 @click.option("--workdir", metavar="DIR", help="The git worktree; default: that of this folder, else of .liza/.")
 @plain
 def start_command(call: Call, name: str, test: str, strategy: str, workdir: str | None) -> int:
@@ -51,7 +51,7 @@ def start_command(call: Call, name: str, test: str, strategy: str, workdir: str 
 @of_test
 @click.option("--strategy", metavar="TEXT", help="What was tried; default: the one given to start.")
 @click.option("--error", metavar="TEXT", help="The output of the test runner, verbatim; - reads standard input.")
-@click.option("--error-file", metavar="FILE", help="The same from a file.")
+@click.option("--error-file", metavar="FILE", help="Read it from this file.")
 @click.option("--files", metavar="F...", multiple=True, help="What was changed; default: what git reports.")
 @click.argument("more", nargs=-1, metavar="")
 @plain
@@ -65,9 +65,9 @@ def fail_command(
     files: tuple[str, ...],
     more: tuple[str, ...],
 ) -> int:
-    """A test was run and failed.
+    """Record a failed test run.
 
-    That counts for the test and for its slice.
+    It counts for the test and for its slice.
 
     Exit code 0 if work may go on, 3 if the slice is stopped. After that an attempt is recorded as refused, and not
     counted.
@@ -86,9 +86,9 @@ def fail_command(
 @of_test
 @plain
 def pass_command(call: Call, name: str, test: str) -> int:
-    """A test was run and passed.
+    """Record a passed test run.
 
-    Its count is 0 again; the slice's count stays.
+    It resets the count of the test to 0; the count of the slice stays.
 
     \b
     Examples:
@@ -101,12 +101,12 @@ def pass_command(call: Call, name: str, test: str) -> int:
 @of_slice
 @click.option("--test", metavar="NAME", help="The test that could not be run.")
 @click.option("--error", metavar="TEXT", help="The error, verbatim; - reads standard input.")
-@click.option("--error-file", metavar="FILE", help="The same from a file.")
+@click.option("--error-file", metavar="FILE", help="Read it from this file.")
 @plain
 def infra_command(call: Call, name: str, test: str | None, error: str | None, error_file: str | None) -> int:
-    """A test could not be run.
+    """Record that a test could not be run.
 
-    That is not an attempt and is counted separately; repeated, it is reported.
+    This does not count as an attempt. If it keeps happening, it is reported.
 
     \b
     Examples:
@@ -135,10 +135,10 @@ def _one(
 @click.command("arch-stop")
 @of_slice
 @click.option("-m", "--message", metavar="WHY", required=True, help="What would have to be built differently.")
-@click.option("--by", metavar="NAME", help="Who says so; default: the user of this machine.")
+@click.option("--by", metavar="NAME", help="Who reports it; default: the user of this machine.")
 @plain
 def arch_stop_command(call: Call, name: str, message: str, by: str | None) -> int:
-    """Stop the slice at once: it needs another architecture.
+    """Stop the slice now: it needs a different architecture.
 
     This takes precedence over all counts: do not use up the attempts first. Exit code 3.
 

@@ -29,7 +29,7 @@ ROWS = 40  # files of a plan that are listed
 def diagnose_command(call: Call, name: str, test: str | None, source: str | None, by: str | None) -> int:
     """Fill in the diagnostic report on a test, or print it as it is.
 
-    All eight fields must be there. What liza knows is filled in already: the error, the attempts, the files and what
+    All eight fields are required. What liza knows is already filled in: the error, the attempts, the files and what
     was outside the scope. Exit code 0 if the report is complete, 1 if something is missing, and then nothing changes.
 
     \b
@@ -79,8 +79,8 @@ def reset_command(
 
     Its finished attempts are kept in its history, and its base stays. Without --rollback the working tree is left
     alone, and the rollback plan is printed. --rollback refuses if the branch would lose commits that are not the
-    slice's own: those with a file that the slice did not touch, or that another slice touched, too. What the next one
-    has to know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
+    slice's own: those with a file that the slice did not touch, or that another slice touched, too. What the next agent
+    needs to know is printed as a <prior_attempts> block; a slice that was reset already prints it again.
 
     \b
     Examples:

@@ -34,7 +34,7 @@ _WORDS = {
 @click.option("--graph", metavar="FILE", help="The GRAPH.json; default: beside the .liza/, or in .greenlight/.")
 @plain
 def scope_command(call: Call, files: tuple[str, ...], name: str, changed: bool, graph: str | None) -> int:
-    """Say whether files are in the scope of a slice, and why.
+    """Show whether files are in the scope of a slice, and why.
 
     The rules, in their order: files_in_scope of the slice, which alone counts where it is given; its contracts;
     packages and deliverables of its entry in GRAPH.json; a justification. Exit code 0 if all are in scope, 1 if not.

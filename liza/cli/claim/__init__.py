@@ -9,7 +9,7 @@ from liza.cli.group import Family, common
 @click.group("claim", cls=Family)
 @common
 def command() -> None:
-    """Record the review of claims; freeze one on which the parties cannot agree.
+    """Record the review of claims; freeze one that is in dispute.
 
     \b
     Examples:

@@ -44,6 +44,8 @@ def lines_of(command: str, done: ClaimResult) -> list[str]:
     name = printable(done.name)
     if done.frozen:
         return frozen_lines(done)
+    if command != "claim round" and done.events:  # they say the new state, too
+        return [show.short(event.text, 200) for event in done.events]
     entries = rounds_of(done.claim)
     last = entries[-1] if command == "claim round" and entries else None
     where = f", round {show.short(last.get('round'))}" if last else ""
@@ -52,7 +54,7 @@ def lines_of(command: str, done: ClaimResult) -> list[str]:
     seen = f": {f'a state change ({changed})' if changed else 'no state change'}" if last else ""
     lines = [f"claim {name}: {show.bold(printable(done.status))}{where}{seen}"]
     lines += [f"  {show.short(event.text, 200)}" for event in done.events]
-    lines += [f"  no change: {name} is already {printable(done.status)}"] if last is None and not done.events else []
+    lines += [f"  no change: {name} is already {printable(done.status)}"] if last is None else []
     for each in done.near:
         about = (each.key or "").removeprefix(f"{done.name} / ")
         lines.append(f"  {each.rule.name} {of_text(each.value, each.threshold)}: {show.short(about)}")

@@ -139,7 +139,7 @@ def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str
 @click.option("--cycle", metavar="N", type=click.IntRange(0), help="Which cycle; default: the last one.")
 @plain
 def summary_command(call: Call, cycle: int | None) -> int:
-    """Say what happened in a cycle of review.
+    """Show what happened in a review cycle.
 
     Disputes first, then what was reviewed and decided.
 
@@ -186,7 +186,7 @@ def import_command(call: Call, file: str) -> int:
     if not read.claims:
         first = read.problems[0] if read.problems else None
         hint = "a claim begins with a line like: ## C-001   (and has a line like: - **Text:** ...)"
-        raise Refused("there is no claim in it", hint=hint, file=file, line=first.line if first else None)
+        raise Refused("no claim found", hint=hint, file=file, line=first.line if first else None)
     done = import_claims(context, read.claims, os.path.basename(file))
     if call.as_json:
         envelope.write("claim import", "ok", read.problems, **done._asdict())

@@ -17,9 +17,9 @@ from liza.scopes.inbox import record_or_queue
 @click.command("add")
 @click.argument("name", metavar="ID")
 @click.option("--text", metavar="TEXT", required=True, help="What is claimed; - or @FILE reads it.")
-@click.option("--confidence", metavar="C", help="How sure it is: a number, or a word.")
+@click.option("--confidence", metavar="C", help="Confidence in it: a number or a word.")
 @click.option("--stage", metavar="STAGE", help="The stage it belongs to.")
-@click.option("--evidence", metavar="REF", multiple=True, help="What it rests on.")
+@click.option("--evidence", metavar="REF", multiple=True, help="Evidence for it.")
 @click.option("--depends-on", metavar="ID", multiple=True, help="A claim it depends on.")
 @plain
 def add_command(
@@ -115,7 +115,7 @@ def edit_command(
     call: Call, name: str, text: str | None, confidence: str | None, stage: str | None,
     depends_on: tuple[str, ...], by: str | None
 ) -> int:  # fmt: skip
-    """Change a claim between two rounds. Another text or confidence is a state change in the next round.
+    """Edit a claim between rounds. A new text or confidence is a state change in the next round.
 
     \b
     Examples:
@@ -128,7 +128,7 @@ def edit_command(
         tuple(each for each in depends_on if each.strip()) if depends_on else None,
     )
     if not fields.given():
-        raise WrongUsage("there is nothing to change", hint="give --text, --confidence, --stage or --depends-on")
+        raise WrongUsage("nothing to change", hint="give --text, --confidence, --stage or --depends-on")
     return print_result("claim edit", resolve.edit_claim(context_of(call), name, fields, person(by)), call.as_json)
 
 

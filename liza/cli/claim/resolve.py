@@ -23,7 +23,7 @@ from liza.scopes.claims.fields import ACCEPTED
 def promote_command(call: Call, name: str, status: str, message: str | None, by: str | None) -> int:
     """Promote a claim.
 
-    Not one that is in dispute, or depends on one that is.
+    Refused for a claim that is in dispute, or depends on one that is.
 
     \b
     Examples:
@@ -41,7 +41,7 @@ def promote_command(call: Call, name: str, status: str, message: str | None, by:
 @by_option
 @plain
 def kill_command(call: Call, name: str, message: str, by: str | None) -> int:
-    """Give a claim up. One in dispute is dropped instead: liza claim resolve ID --drop -m WHY.
+    """Give up a claim. To give up one in dispute: liza claim resolve ID --drop -m WHY.
 
     \b
     Examples:
@@ -63,7 +63,7 @@ def resolve_command(
     call: Call, name: str, new_data: str | None, drop: bool, override: str | None, message: str | None,
     by: str | None
 ) -> int:  # fmt: skip
-    """End a dispute, in one of three ways. The dispute stays in the history of the claim.
+    """End a dispute in one of three ways. It stays in the history of the claim.
 
     \b
     Examples:
@@ -73,7 +73,7 @@ def resolve_command(
     """
     if (new_data is not None) + drop + (override is not None) != 1:
         hint = f"one of: {'; '.join(ways_out(name))}"
-        raise WrongUsage("exactly one of --new-data, --drop and --override ends a dispute", hint=hint)
+        raise WrongUsage("give exactly one of --new-data, --drop and --override", hint=hint)
     context = context_of(call)
     if new_data is not None:
         ref = plain_words(new_data, "--new-data")
@@ -94,7 +94,7 @@ def resolve_command(
 
 def _needed(text: str | None, option: str, what: str) -> str:
     if text is None or not text.strip():
-        raise WrongUsage(f"{option} is missing: {what}", hint=f"add it to the command: {option}")
+        raise WrongUsage(f"missing {option}: {what}", hint=f"add it to the command: {option}")
     return plain_words(text, option.split()[0])
 
 
@@ -102,7 +102,7 @@ def _needed(text: str | None, option: str, what: str) -> str:
 @click.argument("name", metavar="ID")
 @click.option("--trigger", metavar="WORD", required=True, help=f"The reason: {', '.join(TRIGGERS)}.")
 @click.option(
-    "--resolved/--unresolved", "resolved", default=None, help="What came of it; default: none yet, it stays due."
+    "--resolved/--unresolved", "resolved", default=None, help="The result; default: none yet, so it stays due."
 )
 @click.option("-m", "--message", metavar="NOTE", help="What was found.")
 @click.option("--by", metavar="NAME", help="Who looked at it.")
@@ -112,8 +112,8 @@ def reexamine_command(
 ) -> int:  # fmt: skip
     """Look at a dispute again. Resolved, the claim goes back into review; unresolved, it stays frozen.
 
-    The trigger must have happened: a stage was entered (liza stage advance), or data (liza stage data). An audit
-    must be made by someone other than the researcher and the reviewer.
+    The trigger must have happened: a stage was entered (liza stage advance), or data arrived (liza stage data). An
+    audit must be made by someone other than the researcher and the reviewer.
 
     \b
     Examples:

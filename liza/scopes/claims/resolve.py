@@ -147,11 +147,9 @@ def _resolved_already(name: str, claim: Mapping[str, Any], how: str, wanted: str
     if last.get("resolution") == how and wanted in (None, last.get("outcome")):
         return
     status = claim.get("status") or OPEN
-    ended = f"; its dispute was resolved {last['resolved_at']}" if last.get("resolved_at") else ""
+    ended = f", its dispute ended {last['resolved_at']}" if last.get("resolved_at") else ""
     hint = f"see: liza claim show {quote(name)}"
-    raise Refused(
-        f"claim {name} is {value_text(status)} and not in dispute{ended}: there is nothing to resolve", hint=hint
-    )
+    raise Refused(f"claim {name} is not in dispute: its status is {value_text(status)}{ended}", hint=hint)
 
 
 def reexamine_claim(
@@ -166,7 +164,7 @@ def reexamine_claim(
         if not is_frozen(claim):
             status = claim.get("status") or OPEN
             raise Refused(
-                f"claim {name} is {value_text(status)} and not in dispute: there is nothing to re-examine",
+                f"claim {name} is not in dispute: its status is {value_text(status)}",
                 hint=f"see: liza claim show {quote(name)}",
             )
         _refuse_without_trigger(name, claim, trigger, resolved, by)

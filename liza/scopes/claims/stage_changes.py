@@ -166,5 +166,5 @@ def _disputed(document: Document, section: Any, name: str) -> str:
         raise unknown_record(document, CLAIMS, name)
     if not isinstance(found[1], MAPPINGS) or not is_frozen(found[1]):
         hint = "see which are with: liza claim list"
-        raise Refused(f"claim {name} is not in dispute: there is nothing to re-examine", hint=hint)
+        raise Refused(f"claim {name} is not in dispute", hint=hint)
     return name

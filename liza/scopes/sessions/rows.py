@@ -91,4 +91,4 @@ def find_session(document: Document, monitor: Monitor, wanted: str) -> str:
         raise Refused(f"{len(found)} sessions are called {value_text(wanted)}", hint=hint)
     labels = [label for row in rows for label in (row.session, row.name) if label]
     meant = did_you_mean(wanted, labels, "list them with: liza sessions")
-    raise Refused(f"there is no session {value_text(wanted)}", hint=meant)
+    raise Refused(f"unknown session {value_text(wanted)}", hint=meant)

@@ -200,7 +200,7 @@ def complete_report(
         files.write_atomically(path, render_report(done).encode())
     except OSError as error:
         raise Refused(
-            f"it could not be written: {error.strerror}", hint="free disk space or fix its permissions", file=file
+            f"cannot be written: {error.strerror}", hint="free disk space or fix its permissions", file=file
         ) from None
 
     change_known(board, SLICES, name, lambda record: _mark_complete(name, record, done, by), now, ignored=None)

@@ -223,4 +223,4 @@ def _read(file: str) -> str:
             return opened.read(MOST)
     except OSError as error:
         hint = f"see: ls -la {shell_quoted(file)}"
-        raise Unreadable(f"it could not be read: {error.strerror}", hint=hint, file=file) from None
+        raise Unreadable(f"cannot be read: {error.strerror}", hint=hint, file=file) from None

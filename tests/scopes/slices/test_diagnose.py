@@ -185,7 +185,7 @@ def test_running_slice_needs_no_report(slices: Slices) -> None:
     ran = diagnose(slices, ANSWER)
     assert (ran.code, "has no report to fill in: it is not stopped" in ran.err) == (1, True)
     ran = slices.attempt("diagnose", "--slice", "S-2", "--from", "answer.yaml")
-    assert (ran.code, "there is no slice 'S-2'" in ran.err) == (1, True)
+    assert (ran.code, "unknown slice 'S-2'" in ran.err) == (1, True)
 
 
 def test_trip_does_not_wait_for_an_unwritable_report(slices: Slices) -> None:

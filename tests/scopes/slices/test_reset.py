@@ -284,7 +284,7 @@ def test_reset_needs_guidance_and_a_known_slice(team: Slices) -> None:
     ran = team.attempt("reset", "--slice", "S-1", "-m", " ")
     assert (ran.code, "needs guidance" in ran.err, "liza attempt reset --slice S-1 -m" in ran.err) == (1, True, True)
     ran = team.attempt("reset", "--slice", "S-7", "-m", "x")
-    assert (ran.code, "there is no slice 'S-7'" in ran.err) == (1, True)
+    assert (ran.code, "unknown slice 'S-7'" in ran.err) == (1, True)
 
 
 def test_json_has_the_plan_and_the_block(team: Slices) -> None:

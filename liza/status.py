@@ -17,9 +17,8 @@ from liza.scopes import engine
 from liza.scopes.history import section as sections
 from liza.scopes.inbox import Applied, add_waiting, read_waiting
 from liza.scopes.rules_file import overrun, rules_in_force
-from liza.scopes.sessions.fields import SESSIONS
-from liza.scopes.sessions.monitor import monitor_of
-from liza.scopes.sessions.rows import RUNNING, SessionRow, session_rows
+from liza.scopes.scope import RUNNING, SessionRow
+from liza.scopes.table import ROWS
 from liza.scopes.transition import Event
 from liza.store import checkpoint
 from liza.store.board import Board
@@ -134,9 +133,7 @@ def read_status(board: Board, at: datetime) -> Status:
 
 
 def _with_sessions(status: Status) -> Status:
-    monitor = monitor_of(status.paths)
-    monitor.windows.refresh()
-    rows = session_rows(status.found.snapshot.sections.get(SESSIONS.name), monitor)
+    rows = engine.session_rows(status.paths, status.found.snapshot.sections)
     return status._replace(
         sessions=tuple(rows), events_waiting=list_spool(status.paths).total, hooks=_hooks(status.paths)
     )
@@ -158,7 +155,7 @@ def _with_scopes(status: Status, board: Board) -> Status:
     try:
         missing = engine.missing(board, contents)
         stopped = engine.open_trips(contents, rules, os.environ) | missing
-        others = {key: value for key, value in contents.items() if key != SESSIONS.name}
+        others = {row.section: contents.get(row.section) for row in ROWS if row.folder is None}
         status = status._replace(
             stopped=tuple(stopped.values()),
             stopped_others=tuple((engine.open_trips(others, rules, os.environ) | missing).values()),

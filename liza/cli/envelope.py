@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from liza.clients.hook_health import Hooks
     from liza.model import OutsideDecision, Problem, Progress, Silenced
-    from liza.scopes.sessions.rows import SessionRow
+    from liza.scopes.scope import SessionRow
 
 SCHEMA = 1
 _PROBLEM = {"file": None, "line": None, "column": None, "message": "", "hint": None, "level": "error"}

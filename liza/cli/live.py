@@ -12,9 +12,7 @@ from liza.cli import session_table, show
 from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event, EventKind
 from liza.model import Reason
-from liza.scopes.sessions.fields import SESSIONS
-from liza.scopes.sessions.monitor import monitor_of
-from liza.scopes.sessions.rows import session_rows
+from liza.scopes.engine import session_rows
 from liza.store import checkpoint
 from liza.text import one_line, plural, printable
 
@@ -102,8 +100,7 @@ class View:
         watcher = self.watcher
         if watcher is None or watcher.found is None:
             return []
-        section = watcher.found.snapshot.sections.get(SESSIONS.name)
-        rows = session_table.most_urgent(session_rows(section, monitor_of(watcher.paths)))
+        rows = session_table.most_urgent(session_rows(watcher.paths, watcher.found.snapshot.sections))
         if not rows:
             return []
         lines = session_table.lines(rows, datetime.now(UTC), width - 2)

@@ -36,7 +36,7 @@ def _names(board: Board, document: Document, wanted: str | None) -> Sequence[str
     monitor = monitor_of(board.paths)
     monitor.windows.refresh()
     if wanted is not None:
-        return [find_session(document, monitor, wanted)]
+        return [find_session(document, monitor.sessions, wanted)]
     return sorted(monitor.sessions)
 
 

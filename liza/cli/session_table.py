@@ -10,7 +10,7 @@ import click
 
 from liza.cli import show
 from liza.model import parse_time, span_text
-from liza.scopes.sessions.rows import ASKED, ENDED, HALTED, RUNNING, SessionRow
+from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow
 
 _COLOURS = {HALTED: "red", ASKED: "red", RUNNING: "green"}
 # The inputs that say most of what a call does, by their names in the clients' tools.

@@ -10,9 +10,9 @@ import click
 from liza.cli import envelope, session_table, show
 from liza.cli.group import Call, plain
 from liza.model import format_time
-from liza.scopes.sessions.fields import SESSIONS, STOPPED
-from liza.scopes.sessions.monitor import Monitor
-from liza.scopes.sessions.rows import SessionRow, session_rows
+from liza.scopes.engine import session_rows
+from liza.scopes.scope import SessionRow
+from liza.scopes.sessions.fields import STOPPED
 from liza.store.spool import list_spool
 from liza.text import plural
 
@@ -33,10 +33,8 @@ def command(call: Call, every: bool, watch: bool) -> int:
       liza sessions --json | jq -r '.sessions[] | select(.session_status == "STOPPED") | .session'
     """
     board = call.board
-    monitor = Monitor(board.paths)
     while True:
-        monitor.windows.refresh()
-        rows = session_rows(board.read().data.get(SESSIONS.name), monitor)
+        rows = session_rows(board.paths, board.read().data)
         at = call.at
         waiting = list_spool(board.paths).total
         if call.as_json:

@@ -14,7 +14,7 @@ from liza.clients.settings import HookProblem
 from liza.daemon.status import read_daemon
 from liza.doctor.finding import Finding, Level
 from liza.model import parse_time
-from liza.scopes.sessions.step_windows import StepWindows
+from liza.scopes.engine import session_rows
 from liza.store.locate import find_nearest
 from liza.store.paths import Paths
 from liza.store.spool import list_spool
@@ -78,18 +78,17 @@ def _reachable(client: str) -> Iterator[Finding]:
 
 def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]:
     """When each client's hook was last asked, by which session, and the sessions that never asked it."""
-    windows = StepWindows(paths)
-    windows.refresh()
-    sessions = windows.sessions
+    rows = session_rows(paths, {})
+    sessions = {each.session for each in rows}
     for client in clients:
-        own = [each for each in sessions.values() if each.about.get("client") == client and each.last]
+        own = [each for each in rows if each.client == client and each.last]
         last = max(own, key=lambda each: each.last or "", default=None)
         time_of = parse_time(last.last) if last is not None else None
         if last is None or time_of is None:
             yield Finding("hooks", Level.OK, f"{client}: no session in the last day")
         else:
             minutes = max((now - time_of).total_seconds(), 0.0) / 60
-            name = one_line(f"{last.about.get('name') or ''} {last.session[:8]}".strip(), 60)
+            name = one_line(f"{last.name} {last.session[:8]}".strip(), 60)
             yield Finding("hooks", Level.OK, f"{client}: last asked {minutes:,.0f} min ago, by session {name}")
         recorded = list(recorded_sessions(client, time.time_ns() - int(_DAY * 1e9)))
         yield from _version(client, recorded)

@@ -15,7 +15,7 @@ from liza.errors import LizaError, Unreadable
 from liza.model import MAPPINGS, Fault, Path, Record
 from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.records import Section, named_records
-from liza.scopes.scope import Alarm, Environment, Scope, Sections, Source
+from liza.scopes.scope import Alarm, Environment, Scope, Sections, SessionRow, Source
 from liza.scopes.table import ROWS, Row
 from liza.scopes.transition import Event, Reconciled
 from liza.store.board import Board
@@ -60,6 +60,11 @@ def derived(
 def sources(paths: Paths) -> list[tuple[Row, Source]]:
     """The source of each scope whose records come from files of their own, and not from commands."""
     return [(row, _source(row, paths)) for row in ROWS if row.folder is not None]
+
+
+def session_rows(paths: Paths, sections: Sections) -> list[SessionRow]:
+    """Who is at work, by the sources of all scopes."""
+    return [each for row, source in sources(paths) for each in source.rows(sections.get(row.section))]
 
 
 def _source(row: Row, paths: Paths) -> Source:

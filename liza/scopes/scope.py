@@ -64,11 +64,38 @@ class Polled(NamedTuple):
     has_more: bool = False  # records are left for the next poll
 
 
+RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"  # states of a session
+
+
+class SessionRow(NamedTuple):
+    """One session as people see it."""
+
+    session: str
+    client: str
+    name: str
+    task: str
+    parent: str | None
+    status: str  # ACTIVE or STOPPED
+    state: str  # running, ended, or what is known of its stop
+    steps: int
+    started: str | None
+    last: str | None
+    last_step: str | None
+    last_error: str | None
+    reason: str | None
+    tokens: float | None  # None where nothing reported any
+    cost: float | None  # in US dollars
+
+
 class Source(Protocol):
     """Records in files of their own, which no command writes; the daemon polls them."""
 
     def streams(self, section: Any, wanted: Container[str], /) -> Mapping[str, tuple[Record, ...]]:
         """The wanted streams, without records that a decision has acknowledged."""
+        ...
+
+    def rows(self, section: Any, /) -> Sequence[SessionRow]:
+        """Who was at work lately or is stopped, the one with the newest step first."""
         ...
 
     def poll(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Polled:

@@ -19,10 +19,11 @@ from liza.schema.rules_yaml import KEEP_STEPS
 from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.records import find_record, mappings_of, named_records
-from liza.scopes.scope import Polled
+from liza.scopes.scope import Polled, SessionRow
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.intake import Intake, take_spool
+from liza.scopes.sessions.rows import session_rows
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow, usage_records
 from liza.scopes.sessions.step_windows import StepWindows
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
@@ -81,6 +82,12 @@ class Monitor:
             lines = [*self.windows.idle_usage(), *(line for window in self.sessions.values() for line in window.usage)]
             found[USAGE] = usage_records(sorted(lines, key=lambda line: str(line.get("time"))))
         return found
+
+    def rows(self, section: Any) -> list[SessionRow]:
+        """The sessions that were active lately or are stopped; the next poll evaluates what is new of them."""
+        new = self.windows.refresh()
+        self._stepped |= new if self._is_read else frozenset()
+        return session_rows(section, self.sessions)
 
     def poll(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Polled:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and

@@ -1,49 +1,27 @@
 """The list of sessions, running and stopped ones, and which of them is meant by a name."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from liza.errors import Refused
 from liza.model import MAPPINGS
 from liza.scopes.records import named_records
+from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
-from liza.scopes.sessions.monitor import Monitor
 from liza.scopes.sessions.step_window import StepWindow
 from liza.store.document import Document
 from liza.text import did_you_mean, value_text
 
-RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"
 
-
-class SessionRow(NamedTuple):
-    """One session as people see it."""
-
-    session: str
-    client: str
-    name: str
-    task: str
-    parent: str | None
-    status: str  # ACTIVE or STOPPED
-    state: str  # running, ended, or what is known of its stop
-    steps: int
-    started: str | None
-    last: str | None
-    last_step: str | None
-    last_error: str | None
-    reason: str | None
-    tokens: float | None  # None where nothing reported any
-    cost: float | None  # in US dollars
-
-
-def session_rows(section: Any, monitor: Monitor) -> list[SessionRow]:
+def session_rows(section: Any, sessions: Mapping[str, StepWindow]) -> list[SessionRow]:
     """The sessions that were active lately or are stopped, the one with the newest step first."""
     records = {
         name: record
         for _, name, record in named_records(section, SESSIONS.scope)
-        if isinstance(record, MAPPINGS) and (status_of(record) == STOPPED or name in monitor.sessions)
+        if isinstance(record, MAPPINGS) and (status_of(record) == STOPPED or name in sessions)
     }
-    names = {*monitor.sessions, *records}
-    rows = [_row(name, monitor.sessions.get(name), records.get(name, {})) for name in names if name]
+    names = {*sessions, *records}
+    rows = [_row(name, sessions.get(name), records.get(name, {})) for name in names if name]
     return sorted(rows, key=lambda row: (row.last or "", row.session), reverse=True)
 
 
@@ -78,9 +56,9 @@ def _state(window: StepWindow | None, status: str) -> str:
     return RUNNING if status != STOPPED else HALTED if window.events else ASKED
 
 
-def find_session(document: Document, monitor: Monitor, wanted: str) -> str:
+def find_session(document: Document, sessions: Mapping[str, StepWindow], wanted: str) -> str:
     """The id of the session that is meant: by its id, the beginning of it, or its name."""
-    rows = session_rows(document.data.get(SESSIONS.name), monitor)
+    rows = session_rows(document.data.get(SESSIONS.name), sessions)
     exact = [row.session for row in rows if wanted in (row.session, row.name)]
     found = exact or [row.session for row in rows if len(wanted) >= 4 and row.session.startswith(wanted)]
     running = [row.session for row in rows if row.session in found and row.state != ENDED]

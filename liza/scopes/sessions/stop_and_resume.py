@@ -23,7 +23,7 @@ from liza.text import file_name, value_text
 def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:
     """Stop a session, and those that it started: its halt file first. Returns its id."""
     document = board.read()
-    name = find_session(document, monitor, wanted)
+    name = find_session(document, monitor.sessions, wanted)
     record = find_record(document.data.get(SESSIONS.name), name, SESSIONS.scope)
     earlier = len((record[1].get("history") or ()) if record else ())
     identity = trip_id(f"by hand {name} {earlier}", (), 0)
@@ -40,7 +40,7 @@ def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str,
 
 def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:
     """Let a stopped session continue. The decision is entered first; then its halt file goes."""
-    name = find_session(board.read(), monitor, wanted)
+    name = find_session(board.read(), monitor.sessions, wanted)
     halted = read_session_halt(board.paths.stopped, file_name(name))
 
     def change(document: Document, record: Mapping[str, Any] | None) -> Transition:

@@ -201,9 +201,7 @@ OPENERS = {
         ),
         "a file that the command line names, which may be a pipe",
     ),
-    **dict.fromkeys(
-        ("liza.run.completion_checks", "liza.git.snapshot", "liza.git.patch", "liza.git.worktree"), "the working tree"
-    ),
+    "liza.git.worktree": "the working tree",
 }  # fmt: skip
 
 

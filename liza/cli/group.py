@@ -1,5 +1,6 @@
 """The `liza` command: its help, and loading the command that was asked for and no other."""
 
+from collections.abc import Mapping
 from functools import wraps
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from liza.store.board import Board
 
-_TABLE = {command.name: command for command in COMMANDS}
-
 
 class Family(click.Group):
     """A command with subcommands; a misspelt one is reported with the one that was meant."""
@@ -32,17 +31,26 @@ class Family(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class LazyGroup(Family):
-    """Knows its commands by name only, until one is called."""
+class LazyFamily(Family):
+    """Knows its commands by name only, until one is called: `places` has the module and the attribute of each."""
+
+    def __init__(self, *args: Any, places: Mapping[str, tuple[str, str]], **attrs: Any) -> None:
+        super().__init__(*args, **attrs)
+        self.places = places
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [command.name for command in COMMANDS]
+        return list(self.places)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _TABLE:
+        if cmd_name not in self.places:
             return None
-        command: click.Command = import_module(_TABLE[cmd_name].module).command
+        module, attribute = self.places[cmd_name]
+        command: click.Command = getattr(import_module(module), attribute)
         return command
+
+
+class Liza(LazyFamily):
+    """The program itself."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[str]]":
         """Names from the table: click would load every command to see whether it is hidden."""
@@ -125,7 +133,8 @@ def root_of(ctx: click.Context) -> str | None:
 
 
 @click.group(
-    cls=LazyGroup,
+    cls=Liza,
+    places={command.name: (command.module, "command") for command in COMMANDS},
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 OK, 1 refused, 2 wrong usage, 3 a breaker is open, 4 could not evaluate, "
     "70 a bug, 130 interrupted.",

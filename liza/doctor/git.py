@@ -10,7 +10,7 @@ from liza.doctor.finding import Finding, Level
 from liza.git.command import ask
 from liza.store.create import HARMFUL, IGNORED, gitignore
 from liza.store.files import open_fd
-from liza.store.locate import FOLDER, main_board
+from liza.store.locate import FOLDER, main_board, work_tree
 from liza.store.paths import Paths
 
 _SHOWN = 20  # names in one command; the next call lists the rest
@@ -19,19 +19,11 @@ _SHOWN = 20  # names in one command; the next call lists the rest
 def git(paths: Paths, now: datetime) -> Iterator[Finding]:
     """Whether a halt or a lock is in git, or another machine-local file, and whether `.liza/.gitignore` is there."""
     project = paths.project
-    if not _in_worktree(project):
+    if work_tree(project) is None:
         yield Finding("git", Level.OK, f"{project} is not in a git worktree")
         return
     found = [*_tracked(project), *_gitignore(paths), *_linked(paths, project)]
     yield from found or [Finding("git", Level.OK, "no machine-local file of .liza/ is tracked")]
-
-
-def _in_worktree(folder: str) -> bool:
-    while not os.path.lexists(os.path.join(folder, ".git")):
-        if folder == os.path.dirname(folder):
-            return False
-        folder = os.path.dirname(folder)
-    return True
 
 
 def _tracked(project: str) -> Iterator[Finding]:

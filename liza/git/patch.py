@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from liza.git.command import ask
 from liza.git.snapshot import Snapshot, changed
+from liza.store.files import open_in_place
 
 LARGEST = 2_000_000  # bytes
 _AT_ONCE = 200  # paths in one question to git
@@ -65,7 +66,7 @@ def _added(top: str, name: str, largest: int) -> bytes:
             mode, content = "120000", os.fsencode(os.readlink(path))
         elif stat.S_ISREG(status.st_mode):
             mode = "100755" if status.st_mode & stat.S_IXUSR else "100644"
-            with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+            with open(path, "rb", opener=open_in_place) as file:
                 content = file.read(largest)
         else:
             return b""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from liza.git.command import ask, line
 from liza.git.status import Differing, differing_paths, submodules
+from liza.store.files import open_in_place
 from liza.store.locate import FOLDER
 
 _PIECE = 1 << 20
@@ -174,8 +175,7 @@ def _hash(path: str) -> str:
         if not stat.S_ISREG(status.st_mode):
             return "d" if stat.S_ISDIR(status.st_mode) else "o"
         digest = blake2b(digest_size=16)
-        # O_NONBLOCK: a pipe may have taken its place.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC), "rb", 0) as file:
+        with open(path, "rb", 0, opener=open_in_place) as file:
             while piece := file.read(_PIECE):
                 digest.update(piece)
         return ("x" if status.st_mode & stat.S_IXUSR else "f") + digest.hexdigest()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from liza.run import plan as plans
 from liza.run.plan import Plan
 from liza.run.process import Ran
+from liza.store.files import open_regular
 
 _LINES = 20  # of the output of a command that failed
 LARGEST = 10_000_000  # bytes of a plan
@@ -61,6 +62,6 @@ def of_plan(found: Plan | None, path: str) -> Evidence:
 def read_plan(path: str | None, optional_sections: Sequence[str]) -> Plan | None:
     """The plan as it is now; None if it cannot be read."""
     if path is not None:
-        with suppress(OSError), open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with suppress(OSError), open(path, "rb", opener=open_regular) as file:
             return plans.read(file.read(LARGEST).decode(errors="replace"), optional_sections)
     return None

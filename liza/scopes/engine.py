@@ -167,11 +167,11 @@ def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -
 
 def missing(board: Board, sections: Sections) -> dict[str, str]:
     """Open trips whose record was removed from the blackboard without a decision: text by id, as in `open_trips`."""
-    from liza.store.log import has_line
+    from liza.store.log import has_text
 
     found: dict[str, str] = {}
     for row in ROWS:
-        if row.logged is not None and has_line(board.paths.log, (row.logged,)):
+        if row.logged is not None and has_text(board.paths.log, row.logged):
             scope = row.load()
             found |= {
                 f"{scope.section.scope} {each.name} {each.since}": each.text for each in scope.missing(board, sections)

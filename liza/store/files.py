@@ -214,6 +214,11 @@ def _repository(path: str) -> str:
     return project
 
 
+def open_in_place(path: str, flags: int) -> int:
+    """An opener for files of the working tree as they are: no link is followed, and nothing is waited for."""
+    return os.open(path, flags | _FLAGS)
+
+
 def open_regular(path: str, flags: int) -> int:
     """An opener for files that people name, which may be links: only it never blocks, as a FIFO would."""
     fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)

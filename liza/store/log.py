@@ -7,7 +7,7 @@ one behind a half-written one would turn both into an entry that no program wrot
 import errno
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from liza.errors import Refused, Unreadable
@@ -55,11 +55,9 @@ def append_locked(paths: Paths, entry: Mapping[str, Any], stuck: list[str] | Non
             continue
 
 
-def has_line(file: str, texts: Sequence[str]) -> bool:
+def has_text(file: str, text: str) -> bool:
     try:
-        with open(file, "rb", opener=files.open_fd) as log:
-            read_limits.check_size(os.fstat(log.fileno()).st_size, file)
-            return any(all(text.encode() in line for text in texts) for line in log)
+        return text.encode() in _whole(file)
     except (OSError, Unreadable):
         return False  # not there yet, or not to be read: then the append reports why
 
@@ -70,19 +68,26 @@ def _whole(file: str) -> bytes:
         return log.read()
 
 
-def entries_about(file: str, word: str) -> list[Mapping[str, Any]]:
-    """The entries that have a word in them somewhere; only those are parsed, however long the log is."""
+def entries_with(file: str, words: Iterable[str]) -> list[Mapping[str, Any]]:
+    """The entries that have one of these words in them; only those are parsed, a half-written one is left out."""
     try:
         raw = _whole(file)
-    except (OSError, Unreadable):
-        return []  # not there yet, or not to be read: then the append reports why
-    found: list[Mapping[str, Any]] = []
-    at = raw.find(word.encode())
-    while at != -1:
-        begin, end = _around(raw, at)
-        found += _entries(raw[begin:end])
-        at = raw.find(word.encode(), end)
-    return found
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise Unreadable(f"cannot be read: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
+    found: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for word in words:
+        _search(raw, 0, word, found, most=float("inf"))
+    return [found[place] for place in sorted(found)]
+
+
+def entries_about(file: str, word: str) -> list[Mapping[str, Any]]:
+    """The same for one word; none where the log cannot be read: then the append reports why."""
+    try:
+        return entries_with(file, (word,))
+    except Unreadable:
+        return []
 
 
 class _Searched:
@@ -126,9 +131,11 @@ def entries_by_word(file: str, words: Iterable[str]) -> dict[str, list[Mapping[s
     return {word: list(known.found[word].values()) for word in wanted}
 
 
-def _search(raw: bytes, offset: int, word: str, found: dict[tuple[int, int], Mapping[str, Any]]) -> None:
+def _search(
+    raw: bytes, offset: int, word: str, found: dict[tuple[int, int], Mapping[str, Any]], most: float = _MOST
+) -> None:
     at = raw.find(word.encode())
-    while at != -1 and len(found) < _MOST:
+    while at != -1 and len(found) < most:
         first, end = _around(raw, at)
         found |= {(offset + first, i): entry for i, entry in enumerate(_entries(raw[first:end]))}
         at = raw.find(word.encode(), end)
@@ -150,21 +157,6 @@ def _entries(part: bytes) -> list[Mapping[str, Any]]:
     except BadYaml:
         return []  # half written
     return mappings_in(entries)
-
-
-def entries_with(file: str, words: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The entries that say one of these words; only those are parsed, and one that is half written is passed over."""
-    try:
-        raw = _whole(file)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise Unreadable(f"cannot be read: {error.strerror}", hint=f"see: ls -la {file}", file=file) from None
-    found: list[Mapping[str, Any]] = []
-    for part in re.split(rb"\r?\n(?=[ \t]*-[ \t])", raw):
-        if any(word.encode() in part for word in words):
-            found += _entries(part)
-    return found
 
 
 def _append_behind_last(file: str, entry: Mapping[str, Any]) -> bool:

@@ -3,11 +3,9 @@
 Its commands, each in the module of what it is for, which is loaded when the command is called.
 """
 
-from importlib import import_module
-
 import click
 
-from liza.cli.group import Family, common
+from liza.cli.group import LazyFamily, common
 
 _MODULES = {
     "record": ("start", "fail", "pass", "infra", "arch-stop"),
@@ -16,24 +14,14 @@ _MODULES = {
     "reset": ("diagnose", "reset"),
     "status": ("status",),
 }
+_PLACES = {
+    name: (f"liza.cli.attempt.{module}", f"{name.replace('-', '_')}_command")
+    for module, names in _MODULES.items()
+    for name in names
+}
 
 
-class _Family(Family):
-    """Knows its commands by name only."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for names in _MODULES.values() for name in names]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = next((module for module, names in _MODULES.items() if cmd_name in names), None)
-        if module is None:
-            return None
-        loaded = import_module(f"liza.cli.attempt.{module}")
-        found: click.Command = getattr(loaded, f"{cmd_name.replace('-', '_')}_command")
-        return found
-
-
-@click.group("attempt", cls=_Family)
+@click.group("attempt", cls=LazyFamily, places=_PLACES)
 @common
 def command() -> None:
     """Record test attempts; stop a slice that makes no progress.

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.scopes.sprint.cases import RETRY, board_with
-from tests.scopes.sprint.run import LATER, NOW, Board, record
+from tests.scopes.sprint.run import LATER, NOW, record
 
 PATTERN = {"rule": str, "severity": str, "action": str, "count": int, "threshold": int, "tasks": list}
 TRIGGER = {"timestamp": str, "pattern": str, "severity": str, "report_file": str, "trip_id": str}
@@ -91,10 +91,3 @@ def test_json_is_one_ascii_line_for_any_text(tmp_path: Path) -> None:
     assert ran.out.count("\n") == 1
     assert ran.out.isascii()
     json.loads(ran.out, parse_constant=lambda word: pytest.fail(f"{word} is not JSON"))
-
-
-def test_json_error_names_the_command(tmp_path: Path) -> None:
-    board = Board(tmp_path, "a: [\n")
-    for ways in (("analyze", "--root", str(tmp_path)), ("--root", str(tmp_path), "analyze")):
-        answer = board.run(*ways, "--json").json
-        assert (answer["command"], answer["status"]) == ("analyze", "degraded")

@@ -12,6 +12,7 @@ import pytest
 
 from liza.cli import group, main
 from tests.cli.run import LIZA, TIME_LIMIT, environment, installed, liza, new_board
+from tests.faults.test_bad_input import UNREADABLE
 from tests.tools import needs
 
 ENTRY = ["log", "entry", "--agent", "a", "--action", "x"]
@@ -23,27 +24,17 @@ def instead(file: Path, make: Callable[[], None]) -> None:
     make()
 
 
+def containing(text: str | bytes) -> Callable[[Path], object]:
+    return lambda file: file.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
 BAD_FILES: dict[str, Callable[[Path], object]] = {
     "missing": lambda file: file.unlink(),
-    "0 bytes": lambda file: file.write_bytes(b""),
-    "an empty mapping": lambda file: file.write_bytes(b"{}"),
-    "an empty list": lambda file: file.write_bytes(b"[]"),
-    "a scalar": lambda file: file.write_bytes(b"42"),
     "a folder": lambda file: instead(file, file.mkdir),
     "a fifo": lambda file: instead(file, lambda: os.mkfifo(file)),
     "a dangling link": lambda file: instead(file, lambda: file.symlink_to("nowhere")),
-    "invalid UTF-8": lambda file: file.write_bytes(b"a: caf\xe9\n"),
-    "UTF-16": lambda file: file.write_bytes("a: 1\n".encode("utf-16")),
-    "a NUL byte": lambda file: file.write_bytes(b"a: 1\nb: \0\n"),
-    "an alias bomb": lambda file: file.write_text(
-        "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
-        + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 12))
-    ),
-    "10,000 nested brackets": lambda file: file.write_text("a: " + "[" * 10_000 + "]" * 10_000 + "\n"),
-    "10,000 nested braces": lambda file: file.write_text("a: " + "{a: " * 10_000 + "}" * 10_000 + "\n"),
-    "10,000 nested dashes": lambda file: file.write_text("a:\n  " + "- " * 10_000 + "x\n"),
-    "2,000 nested mappings": lambda file: file.write_text("".join(" " * n + "a:\n" for n in range(2_000))),
     "a mapping as a key": lambda file: file.write_text("? {a: []}\n: 1\n"),
+    **{name: containing(text) for name, text in UNREADABLE.items()},
 }
 
 
@@ -55,11 +46,47 @@ def test_bad_file_is_one_line_with_hint_and_exit_4(tmp_path: Path, spoil: Callab
     result = liza(tmp_path, "validate")
     assert (result.code, result.out) == (4, "")
     assert result.hint()
+    answer = liza(tmp_path, "analyze", "--json")
+    assert (answer.code, answer.json["command"], answer.json["status"]) == (4, "analyze", "degraded")
+    (problem,) = answer.json["problems"]
+    assert set(problem) >= {"file", "line", "column", "message", "hint"}
+    assert not (tmp_path / ".liza" / "CHECKPOINT").exists()
     waiting = liza(tmp_path, *ANOMALY, "what=x")
     assert waiting.code == 0
     assert waiting.hint()
     assert len(list((tmp_path / ".liza" / "inbox").iterdir())) == 1
     assert (file.read_bytes() if file.is_file() else None) == before
+
+
+COMMANDS = [
+    ["status"], ["sessions"], ["replay"], ["stats"], ["resolve", "-m", "x"], ["rules", "explain", "retry_cluster"],
+    ["silence", "add", "retry_cluster", "--all", "--for", "1h", "-m", "x"], ["silence", "list"],
+    ["silence", "expire", "x"], ["session", "stop", "x", "-m", "y"], ["session", "resume", "x", "-m", "y"],
+    ["loop", "list"], ["loop", "status", "x"], ["loop", "reset", "x"], ["claim", "list"], ["claim", "show", "C-1"],
+    ["claim", "ledger"], ["claim", "promote", "C-1"], ["stage", "list"], ["stage", "close", "S5"],
+    ["attempt", "status"], ["attempt", "status", "--slice", "S"], ["attempt", "reset", "--slice", "S", "-m", "x"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_is_degraded_by_an_unreadable_board(tmp_path: Path, words: list[str]) -> None:
+    file = new_board(tmp_path, "anomalies: [\n")
+    assert liza(tmp_path, *words).code == 4
+    assert liza(tmp_path, *words, "--json").json["status"] == "degraded"
+    assert file.read_text() == "anomalies: [\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [*COMMANDS, ["analyze"], ["analyze", "/nowhere"], ["validate"], ["rules", "list"], ["rules", "check"],
+     [*ANOMALY, "what=x"], ENTRY],
+    ids=" ".join,
+)  # fmt: skip
+def test_every_command_suggests_init_for_a_missing_board(tmp_path: Path, words: list[str]) -> None:
+    result = liza(tmp_path, *words)
+    assert (result.code, result.out) == (1, "")
+    assert "liza init" in result.hint()
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("digits", ["9" * 5_000, "0x" + "f" * 5_000])

@@ -398,13 +398,3 @@ def test_invalid_setting_is_refused(tmp_path: Path, words: list[str], message: s
     assert ran.code == 2
     assert message in ran.err
     assert not hint or hint in ran.hint()
-
-
-def test_replay_needs_a_board(tmp_path: Path) -> None:
-    ran = liza(tmp_path, "replay")
-    assert (ran.code, ran.out) == (1, "")
-
-
-def test_unreadable_board_is_degraded(tmp_path: Path) -> None:
-    new_board(tmp_path, "version: 1\nanomalies: [\n")
-    assert liza(tmp_path, "replay").code == 4

@@ -196,14 +196,6 @@ def test_json_of_a_resolution(tmp_path: Path) -> None:
     assert answer["checkpoint_left"] is False
 
 
-def test_unreadable_board_takes_no_decision(tmp_path: Path) -> None:
-    board = tripped(tmp_path)
-    board.save("a: [\n")
-    before = board.files()
-    assert board.resolve().code == 4
-    assert board.files() == before
-
-
 def test_trip_of_another_tool_is_resolved(tmp_path: Path) -> None:
     """It has no trip id; each resolution is logged."""
     board = board_with(tmp_path)

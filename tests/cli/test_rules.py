@@ -111,14 +111,6 @@ def test_rules_option_lists_without_a_board(tmp_path: Path) -> None:
     assert "many_workarounds" in result.out
 
 
-@pytest.mark.parametrize("words", [("list",), ("check",), ("explain", "retry_cluster")], ids=lambda words: words[0])
-def test_missing_board_hint_is_init(tmp_path: Path, words: tuple[str, ...]) -> None:
-    result = liza(tmp_path, "rules", *words)
-    assert result.code == 1
-    assert "no .liza/" in result.err
-    assert "liza init" in result.hint()
-
-
 @pytest.mark.parametrize("words", [("list",), ("explain", "retry_cluster")], ids=lambda words: words[0])
 def test_invalid_rules_file_shows_only_errors(tmp_path: Path, words: tuple[str, ...]) -> None:
     new_board(tmp_path)

@@ -122,16 +122,6 @@ def test_halt_by_a_person_shows_how_to_continue(tmp_path: Path) -> None:
     assert f"to continue: rm '{board.checkpoint}'" in ran.out
 
 
-@pytest.mark.parametrize("text", ["a: [\n", "", "[]\n"])
-def test_unreadable_board_is_degraded(tmp_path: Path, text: str) -> None:
-    board = Board(tmp_path, text)
-    before = board.files()
-    ran = status(board, "--json")
-    assert ran.code == 4
-    assert ran.json["status"] == "degraded"
-    assert board.files() == before
-
-
 def test_problems_are_counted_and_listed(tmp_path: Path) -> None:
     board = board_with(tmp_path, record("retry_loop"), {"type": "retry_loop"})
     ran = status(board)
@@ -182,18 +172,6 @@ def test_only_active_silences_are_shown(tmp_path: Path) -> None:
     answer = status(board, "--json").json
     assert [each["rule"] for each in answer["silences"]] == ["retry_cluster"]
     assert answer["silenced"] == []
-
-
-def test_silenced_match_is_shown_as_silenced(tmp_path: Path) -> None:
-    board = board_with(tmp_path, *RETRY.records)
-    board.save(board.text + SILENCES)
-    ran = status(board)
-    assert ran.code == 0
-    (line,) = [line for line in ran.out.splitlines() if "until" in line]
-    assert line.startswith("silenced: retry_cluster 3 of 3 (serialization failure on nested entity) until 2025-01-19")
-    assert "matches now" not in ran.out
-    (found,) = status(board, "--json").json["silenced"]
-    assert (found["rule"], found["silence"]["reason"]) == ("retry_cluster", "r")
 
 
 POISON = "\\e]0;owned\\a\\e[2J\\e[5m\\r\\b\\u202e\\x9b31m"

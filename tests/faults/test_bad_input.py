@@ -53,7 +53,7 @@ def lines(lead: str, count: int) -> str:
     return "".join(" " * column + lead + "\n" for column in range(count))
 
 
-UNREADABLE = {
+UNREADABLE: dict[str, str | bytes] = {
     "0 bytes": "",
     "only white space": " \n\n",
     "only a comment": "# nothing yet\n",

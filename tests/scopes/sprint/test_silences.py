@@ -131,50 +131,6 @@ def test_json_of_silenced_match_has_its_silence(tmp_path: Path) -> None:
     }
 
 
-def test_silence_without_match_is_shown_in_status(tmp_path: Path) -> None:
-    board = board_with(tmp_path, OUTAGE.records[0])
-    silence(board, OUTAGE)
-    ran = board.run("status", "--now", NOW)
-    assert [line for line in ran.out.splitlines() if "known, back at six" in line]
-    assert [each["id"] for each in board.run("status", "--json", "--now", NOW).json["silences"]] == ["silence-1"]
-    assert board.run("status", "--json", "--now", EVENING).json["silences"] == []
-    assert "known, back at six" not in board.run("status", "--now", EVENING).out
-
-
-def test_dry_run_respects_the_end_of_a_silence(tmp_path: Path) -> None:
-    board = board_with(tmp_path, *OUTAGE.records)
-    silence(board, OUTAGE)
-    before = board.files()
-    assert board.analyze("--dry-run").code == 0
-    assert board.analyze("--dry-run", now=EVENING).code == 3
-    assert board.files() == before
-
-
-def test_exact_matching_compares_silences_exactly(tmp_path: Path) -> None:
-    board = by_hand(tmp_path, *OUTAGE.records, match={"blocker_service": "Payments Sandbox."})
-    assert board.analyze("--dry-run").code == 0
-    assert board.analyze("--dry-run", "--exact").code == 3
-    board.edit("Payments Sandbox.", "payments sandbox")
-    assert board.analyze("--dry-run", "--exact").code == 0
-
-
-def test_record_not_covered_by_the_silence_trips(tmp_path: Path) -> None:
-    board = by_hand(tmp_path, *OUTAGE.records, match={"reporter": "coder-1"})
-    assert board.analyze().code == 0
-    board.add({**record("external_blocker", blocker_service="payments sandbox"), "reporter": "coder-2"})
-    assert board.analyze().code == 3
-    assert len(tables(parts(board.report.read_text())["Trigger Evidence"])[0].rows) == 3
-
-
-def test_new_records_of_a_silenced_group_stay_silenced(tmp_path: Path) -> None:
-    board = board_with(tmp_path, *OUTAGE.records)
-    silence(board, OUTAGE)
-    board.edit("circuit_breaker:", f"  - {json.dumps(OUTAGE.records[0])}\ncircuit_breaker:")
-    assert board.analyze().code == 0
-    (found,) = board.run("status", "--json", "--now", NOW).json["silenced"]
-    assert found["count"] == 3
-
-
 # --- beside other trips -----------------------------------------------------------------------------------------------
 
 

@@ -104,7 +104,7 @@ def check_command(call: Call, file: str | None) -> int:
         return 1
     about = name if os.path.lexists(path) else f"there is no {name}, so the shipped rules"
     disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""
-    verdict = click.style("notify is invalid", fg="red") if errors else click.style("ok", fg="green")
+    verdict = click.style("a notification target is invalid", fg="red") if errors else click.style("ok", fg="green")
     click.echo(f"{about}: {verdict}, {len(rules.rules)} active rules{disabled}")
     show.warnings(rules.changes)
     return 1 if errors else 0

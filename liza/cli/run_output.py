@@ -14,7 +14,7 @@ import click
 
 from liza.cli import envelope, show
 from liza.clients.caller import agent_sign
-from liza.model import format_time, span_text
+from liza.model import Path, format_time, span_text
 from liza.run.context import described
 from liza.run.interrupts import Interrupts
 from liza.run.iteration import Done
@@ -34,10 +34,11 @@ from liza.text import of_text, plural, printable
 if TYPE_CHECKING:
     from rich.live import Live
 
+    from liza.notify.sender import Sender
+
 COLOURS = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
 _REFRESH = 0.25  # seconds between two pictures of the live line
 _LONGEST = 4096  # bytes without a line break that are held back
-_QUIET = 60.0  # seconds before the same message is sent again
 _COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -56,8 +57,7 @@ class Plain:
         self.settings, self.paths, self.interrupts = settings, paths, interrupts
         self.can_ask = _is_asked() and agent_sign(paths) is None
         self.outlet = Outlet(through=sys.stdout.fileno())
-        self._notified: dict[str, float] = {}
-        self._sender: Any = None
+        self._sender: Sender | None = None
         self._is_unmeasured = False  # and that was reported
 
     def line(self, text: str) -> None:
@@ -133,27 +133,31 @@ class Plain:
         self.note(show.short(text, 300))
 
     def notify(self, state: LoopResult) -> None:
-        """Notify people; the same message at most once a minute."""
-        from liza.notify.desktop import Desktop
-        from liza.notify.message import Message, Target
-        from liza.notify.sender import Sender
-        from liza.notify.webhook import Webhook, is_webhook_url
+        """Notify people of a trip; the daemon, if one runs, does it for the targets in `notify:`."""
+        from liza.notify.message import Message
 
-        targets: list[Target] = [Desktop()] if self.settings.desktop else []
-        if is_webhook_url(self.settings.webhook):
-            targets.append(Webhook(str(self.settings.webhook)))
-        elif self.settings.webhook:
-            self.note("stagnation.notifications.webhook in rules.yaml is not an http address: not notified there")
-        now = time.monotonic()
-        if not targets or now - self._notified.get(state.reason, -_QUIET) < _QUIET:
-            return
-        self._notified[state.reason] = now
         if self._sender is None:
-            self._sender = Sender(self._not_told)
-            self._sender.set_targets(targets)
+            self._sender = self._new_sender()
         title = f"liza: loop {state.name} is stuck"
         at = format_time(datetime.now(UTC))
         self._sender.send(Message("tripped", printable(title), printable(state.reason), at, self.paths.folder))
+
+    def _new_sender(self) -> "Sender":
+        from liza.notify.desktop import Desktop, has_bus
+        from liza.notify.sender import Sender
+        from liza.notify.targets import parted, read_block
+        from liza.store.daemon_process import is_daemon_running
+
+        project = os.path.dirname(self.paths.folder)
+        blocks: list[tuple[Any, Path]] = [(self.settings.notifications, ("stagnation", "notifications"))]
+        if not is_daemon_running(self.paths):
+            blocks.append((self.settings.notify, ("notify",)))
+        targets, faults = parted(each for block, path in blocks for each in read_block(block, project, path))
+        for fault in faults:
+            self.note(f"rules.yaml: {fault.message}; {fault.hint}")
+        sender = Sender(self._not_told)
+        sender.set_targets([each for each in targets if not isinstance(each, Desktop) or has_bus()])
+        return sender
 
     def _not_told(self, place: str, why: str | None) -> None:
         if why is not None:

@@ -1,5 +1,6 @@
 """How checks and trips look on a terminal: the same words, symbols and columns in every command."""
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,12 +51,15 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
 
 
 def broken_rules(error: LizaError | None) -> None:
-    """What is wrong with rules.yaml, where the shipped rules had to take its place."""
+    """What is wrong with rules.yaml, or with CIRCUIT_CONFIG, where defaults had to take its place."""
     if error is not None:
+        from shlex import quote
+
         for problem in error.problems or (error,):
             where_it_is = location(problem.file, problem.line, problem.column)
             echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
-        echo("  hint: evaluated with the shipped rules; to fix: liza rules check", err=True)
+        file = f" {printable(quote(os.path.relpath(error.file)))}" if error.file else ""
+        echo(f"  hint: evaluated without this file, by the defaults; to fix: liza rules check{file}", err=True)
 
 
 def due(event: Event) -> str:

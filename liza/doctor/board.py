@@ -11,7 +11,7 @@ from liza.doctor.finding import Finding, Level
 from liza.errors import LizaError
 from liza.rules.acknowledged import open_trigger
 from liza.scopes import validate
-from liza.scopes.rules_file import notify_problems, read_rules
+from liza.scopes.rules_file import circuit_config, notify_problems, read_rules
 from liza.store.board import Board
 from liza.store.checkpoint import removal
 from liza.store.paths import Paths
@@ -77,7 +77,7 @@ def _halt(paths: Paths) -> Iterator[Finding]:
 
 def rules(paths: Paths, now: datetime) -> Iterator[Finding]:
     """Whether the rules can be used, and how they differ from the shipped ones."""
-    found = read_rules(paths.rules)
+    found = read_rules(paths.rules, config=circuit_config())
     for problem in notify_problems(paths.rules):
         level = Level.ERROR if problem.level == "error" else Level.WARNING
         yield Finding("rules", level, problem.message, problem.hint, problem.file, problem.line, problem.column)

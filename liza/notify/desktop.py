@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from liza.model import Fault
+from liza.model import Fault, Path
 from liza.notify.message import TIMEOUT, Message, NotSent
 from liza.notify.settings import shown
 from liza.text import escape_angles
@@ -69,13 +69,20 @@ def _ask(connection: Any, method: str, signature: str | None, values: tuple[Any,
 
 def _address() -> str:
     """A daemon started over ssh or by cron has no address in its environment; the bus is there nevertheless."""
-    given = os.environ.get("DBUS_SESSION_BUS_ADDRESS")
-    runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    return given or f"unix:path={runtime}/bus"
+    return os.environ.get("DBUS_SESSION_BUS_ADDRESS") or f"unix:path={_usual_socket()}"
 
 
-def read(given: Any, project: str) -> Iterator[Desktop | Fault]:
+def _usual_socket() -> str:
+    return os.path.join(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}", "bus")
+
+
+def has_bus() -> bool:
+    """Whether this machine seems to have a session bus; servers and containers mostly have none."""
+    return bool(os.environ.get("DBUS_SESSION_BUS_ADDRESS")) or os.path.exists(_usual_socket())
+
+
+def read(given: Any, path: Path, project: str) -> Iterator[Desktop | Fault]:
     if given is True:
         yield Desktop()
     elif given not in (None, False):
-        yield Fault(("notify", "desktop"), f"notify.desktop: expected true or false, got {shown(given)}")
+        yield Fault(path, f"{'.'.join(map(str, path))}: expected true or false, got {shown(given)}")

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from liza.model import Fault
+from liza.model import Fault, Path
 from liza.notify.message import Message, NotSent
 from liza.notify.settings import shown
 from liza.store import files
@@ -47,12 +47,12 @@ def is_inside_project(path: str, project: str) -> bool:
     return inside and not any(part.startswith(".") for part in os.path.relpath(path, project).split(os.sep))
 
 
-def read(given: Any, project: str) -> Iterator[File | Fault]:
+def read(given: Any, path: Path, project: str) -> Iterator[File | Fault]:
     if given is None:
         return
     usable = isinstance(given, str) and bool(given.strip()) and "\0" not in given and "://" not in given
     if not usable or not is_inside_project(os.path.normpath(os.path.join(project, given)), project):
         hint = "a path like notices.jsonl, inside the project, outside .liza/ and not hidden"
-        yield Fault(("notify", "file"), f"notify.file: {shown(given)} is not allowed", hint)
+        yield Fault(path, f"{'.'.join(map(str, path))}: {shown(given)} is not allowed", hint)
     else:
         yield File(os.path.normpath(given), project)

@@ -10,7 +10,7 @@ from liza.text import suggestion, value_text
 def unknown_keys(given: Mapping[Any, Any], path: Path, known: Sequence[str]) -> Iterator[Fault]:
     for key in given:
         if key not in known:
-            text = f"unknown key {shown(key)} in {path[0]}"
+            text = f"unknown key {shown(key)} in {'.'.join(map(str, path))}"
             yield Fault((*path, str(key)), text, suggestion(key, known, "known"))
 
 

@@ -4,17 +4,17 @@ A new kind of target is a module with a class that has `name` and `send`, and a 
 A fault disables only its own target; it names no address, because addresses hold secrets.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, count
 from typing import Any
 
-from liza.model import Fault
+from liza.model import Fault, Path
 from liza.notify import desktop, file, webhook
 from liza.notify.message import Target
 from liza.notify.settings import unknown_keys
 
-# By the key under `notify:`. Each is given the value and the folder of the project.
-READERS: Mapping[str, Callable[[Any, str], Iterable[Target | Fault]]] = {
+# By the key under `notify:`. Each is given the value, its path, and the folder of the project.
+READERS: Mapping[str, Callable[[Any, Path, str], Iterable[Target | Fault]]] = {
     "webhook": webhook.read,
     "desktop": desktop.read,
     "file": file.read,
@@ -23,16 +23,23 @@ READERS: Mapping[str, Callable[[Any, str], Iterable[Target | Fault]]] = {
 
 def read_targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[Fault]]:
     """The targets, each once, and the faults on their paths in rules.yaml (`notify`) and in state.yaml (`config`)."""
-    given: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
     escalation = config.get("escalation_webhook") if isinstance(config, Mapping) else None
-    found: list[Target | Fault] = []
+    return parted([*webhook.read_one(escalation, ("config", "escalation_webhook")), *read_block(block, project)])
+
+
+def read_block(block: Any, project: str, path: Path = ("notify",)) -> Iterator[Target | Fault]:
+    """What a block of targets asks for: `notify`, or the one for `liza run`."""
+    given: Mapping[str, Any] = block if isinstance(block, Mapping) else {}
     for key, read in READERS.items():
-        found += read(given.get(key), project)
-        if key == "webhook":
-            found += webhook.read_one(escalation, ("config", "escalation_webhook"))
-    found += unknown_keys(given, ("notify",), tuple(READERS))
-    targets: dict[Target, None] = {each: None for each in found if not isinstance(each, Fault)}
-    return list(targets), [each for each in found if isinstance(each, Fault)]
+        yield from read(given.get(key), (*path, key), project)
+    yield from unknown_keys(given, path, tuple(READERS))
+
+
+def parted(found: Iterable[Target | Fault]) -> tuple[list[Target], list[Fault]]:
+    """The targets, each once, and the faults."""
+    everything = list(found)
+    targets: dict[Target, None] = {each: None for each in everything if not isinstance(each, Fault)}
+    return list(targets), [each for each in everything if isinstance(each, Fault)]
 
 
 def unique_name(target: Target, taken: Collection[str]) -> str:

@@ -70,16 +70,16 @@ class Webhook(NamedTuple):
         return message._asdict()
 
 
-def read(given: Any, project: str) -> Iterator[Webhook | Fault]:
+def read(given: Any, path: Path, project: str) -> Iterator[Webhook | Fault]:
     """One webhook, or a list of them, as `notify.webhook` has it."""
     if isinstance(given, list | tuple):
         if len(given) > _MOST:
             hint = "use one webhook that forwards the messages"
-            yield Fault(("notify", "webhook"), f"{len(given):,} webhooks: only the first {_MOST} get messages", hint)
+            yield Fault(path, f"{len(given):,} webhooks: only the first {_MOST} get messages", hint)
         for index, each in enumerate(given[:_MOST]):
-            yield from read_one(each, ("notify", "webhook", index))
+            yield from read_one(each, (*path, index))
     else:
-        yield from read_one(given, ("notify", "webhook"))
+        yield from read_one(given, path)
 
 
 def read_one(given: Any, path: Path) -> Iterator[Webhook | Fault]:

@@ -150,7 +150,7 @@ BLOCKS: dict[str, Table] = {
                 {**dict.fromkeys(SIGNALS, kinds.flag), "task_timeout_iterations": TASK_TIMEOUT}, closed=True
             ),
             "escalation": Table({"enabled": kinds.flag, "model_progression": models}, closed=True),
-            "notifications": Table({"desktop": kinds.flag, "webhook": kinds.text}, closed=True),
+            "notifications": kinds.mapping,  # the same targets as `notify`; liza.notify reads both
         },
         closed=True,
     ),

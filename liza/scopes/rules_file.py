@@ -3,7 +3,8 @@
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import liza.rules
 from liza.errors import Refused, Unreadable
@@ -38,12 +39,25 @@ def read_rules(
         rules = load(sources, mine)
         if protocol is not None:
             rules = with_budget(rules)
-        if config is None:
-            return rules
-        blocks = load(sources, _source(config)).blocks
-        return rules._replace(blocks=blocks)
+        return rules if config is None else rules._replace(blocks=_blocks_of(config, sources))
     except BadRules as error:
         raise Unreadable.like(error.problems[0], error.problems) from None
+
+
+def circuit_config() -> str | None:
+    """The file whose blocks for loops take the place of those in rules.yaml."""
+    return os.environ.get("CIRCUIT_CONFIG") or None
+
+
+def _blocks_of(config: str, packs: Sequence[Source]) -> Mapping[str, Mapping[str, Any]]:
+    try:
+        return load(packs, _source(config)).blocks
+    except BadRules as error:
+        found = Unreadable.like(error.problems[0], error.problems)
+    except Unreadable as error:
+        found = error
+    problems = [each._replace(message=f"CIRCUIT_CONFIG: {each.message}") for each in found.problems]
+    raise Unreadable.like(found, problems, message=f"CIRCUIT_CONFIG: {found.message}")
 
 
 def find_rule(rules: RuleSet, name: str, known: Sequence[Compiled]) -> Compiled:
@@ -71,9 +85,13 @@ def rules_in_force(own: str) -> tuple[RuleSet, Unreadable | None]:
     """
     broken: Unreadable | None = None
     try:
-        rules = read_rules(own)
+        rules = read_rules(own, config=circuit_config())
     except Unreadable as error:
-        rules, broken = read_rules(None), error
+        broken = error
+        try:
+            rules = read_rules(own)  # it is the other file that is broken
+        except Unreadable:
+            rules = read_rules(None)
     if not os.path.isdir(os.path.join(os.path.dirname(own), "steps")):
         rules = without_steps(rules)
     return with_budget(rules), broken
@@ -127,17 +145,20 @@ def _word_of(own: str, key: str) -> str | None:
 
 
 def notify_problems(own: str) -> tuple[Problem, ...]:
-    """What is wrong with `notify:` in a file of rules that can be read otherwise.
+    """What is wrong with the notification targets in a file of rules that can be read otherwise.
 
-    No rule depends on it, so it is not an error of the rules; but people would wait for messages in vain.
+    No rule depends on them, so it is not an error of the rules; but people would wait for messages in vain.
     """
-    from liza.notify.targets import read_targets
+    from liza.notify.targets import parted, read_block
     from liza.schema.snapshot import locate_faults
 
     data = _source(own).data if os.path.lexists(own) else {}
-    if not data.get("notify"):
+    stagnation = (data.get("stagnation") or {}).get("notifications")
+    blocks: dict[Path, Any] = {("notify",): data.get("notify"), ("stagnation", "notifications"): stagnation}
+    if not any(blocks.values()):
         return ()
-    _, faults = read_targets(data["notify"], None, os.path.dirname(os.path.dirname(os.path.abspath(own))))
+    project = os.path.dirname(os.path.dirname(os.path.abspath(own)))
+    _, faults = parted(each for path, block in blocks.items() for each in read_block(block, project, path))
     return locate_faults(parse(read_stable(own).raw, own), faults)
 
 

@@ -71,3 +71,11 @@ def test_validate_checks_webhook_of_config(project: Path) -> None:
     ran = liza(project, "validate")
     assert (ran.code, "escalation_webhook is not a valid address" in ran.out) == (1, True)
     assert SECRET not in ran.out
+
+
+def test_targets_of_liza_run_are_checked_too(project: Path) -> None:
+    text = "stagnation:\n  notifications:\n    webhook: notaurl\n    desktop: perhaps\n    fax: 1\n"
+    (project / ".liza" / "rules.yaml").write_text(text)
+    ran = liza(project, "rules", "check", "--json")
+    assert ran.code == 1
+    assert [(each["line"], each["column"]) for each in ran.json["problems"]] == [(3, 5), (4, 5), (5, 5)]

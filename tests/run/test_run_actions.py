@@ -93,8 +93,25 @@ def test_alert_notifies_and_continues(tmp_path: Path, webhook: tuple[str, list[A
     assert result.code == 1
     assert len(lines(result, "[STAGNATION DETECTED]")) == 2
     assert project.loop["trigger_count"] == 2
-    assert [each["title"] for each in received] == ["liza: loop l is stuck"]  # the second alert is a repeat
+    assert [each["title"] for each in received] == ["liza: loop l is stuck"] * 2  # seconds apart
     assert "secret" not in result.err
+
+
+@pytest.mark.parametrize(
+    "rules",
+    ["notify: {webhook: URL}", "stagnation: {notifications: {webhook: {url: URL}, desktop: true}}"],
+)
+def test_trip_is_sent_to_targets_of_either_block(
+    tmp_path: Path, webhook: tuple[str, list[Any]], rules: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a session bus, a desktop message is not even tried."""
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    url, received = webhook
+    project = Project(tmp_path / "p", IDLES, rules=rules.replace("URL", f"'{url}'") + "\n")
+    result = project.run("--on-stagnation", "abort", "--max", "4")
+    assert [each["kind"] for each in received] == ["tripped"]
+    assert "not delivered" not in result.err
 
 
 @pytest.mark.slow

@@ -35,9 +35,9 @@ class Signal(NamedTuple):
 
 def load_rules(paths: Paths, options: Mapping[str, Any] | None = None) -> tuple[RuleSet, Settings]:
     """The rules and the settings for loops, from the files, the environment and `options`."""
-    from liza.scopes.rules_file import read_rules
+    from liza.scopes.rules_file import circuit_config, read_rules
 
-    rules = read_rules(paths.rules, protocol=LOOPS.name, config=os.environ.get("CIRCUIT_CONFIG") or None)
+    rules = read_rules(paths.rules, protocol=LOOPS.name, config=circuit_config())
     return rules, settings_of(rules, os.environ, options)
 
 

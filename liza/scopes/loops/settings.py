@@ -14,6 +14,7 @@ from liza.schema.rules_yaml import LIMITS, PROJECTS, SIGNALS, TASK_TIMEOUT, THRE
 from liza.scopes.evaluator import scoped_rules
 from liza.text import suggestion, value_text
 
+GENERIC = "generic"  # a project without limits of its own
 _TRUE = ("1", "true", "yes", "on")
 
 
@@ -33,8 +34,8 @@ class Settings(NamedTuple):
     off: frozenset[str] = frozenset()  # signals that are turned off
     escalation: bool = True
     models: tuple[str, ...] = blocks.MODELS
-    desktop: bool = False
-    webhook: str | None = None
+    notify: Mapping[str, Any] = {}  # the targets for all messages
+    notifications: Mapping[str, Any] = {}  # further targets for loops that are stuck
     project: str | None = None
     disabled: bool = False  # loops are recorded and never opened
     debug: bool = False
@@ -59,7 +60,7 @@ def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping
         for name, limit in LIMITS.items()
     }
     signals = stagnation.get("signals") or {}
-    escalation, notifications = (stagnation.get(name) or {} for name in ("escalation", "notifications"))
+    escalation = stagnation.get("escalation") or {}
     return Settings(
         threshold=_number("stagnation_threshold", "LIZA_STAGNATION_THRESHOLD", THRESHOLD, given, environment)
         or _first(stagnation.get("threshold"), THRESHOLD.default),
@@ -71,8 +72,8 @@ def settings_of(rules: RuleSet, environment: Mapping[str, str], options: Mapping
         off=frozenset(name for name in SIGNALS if signals.get(name) is False),
         escalation=_first(escalation.get("enabled"), True),
         models=tuple(_first(escalation.get("model_progression"), blocks.MODELS)),
-        desktop=_first(notifications.get("desktop"), False),
-        webhook=notifications.get("webhook"),
+        notify=rules.notify,
+        notifications=stagnation.get("notifications") or {},
         project=project,
         disabled=_flag("CIRCUIT_BREAKER_DISABLED", environment),
         debug=_flag("DEBUG", environment),
@@ -93,6 +94,8 @@ def _project(option: Any, variable: str | None, breaker: Mapping[str, Any]) -> t
     known = tuple(dict.fromkeys([*PROJECTS, *(breaker.get("projects") or {})]))
     if chosen is None or chosen in known:
         return chosen, ()
+    if chosen == GENERIC:
+        return None, ()
     hint = suggestion(chosen, known)
     if option:
         raise WrongUsage(f"--project: unknown project type {value_text(chosen)}", hint=hint)

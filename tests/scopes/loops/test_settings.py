@@ -10,6 +10,7 @@ from liza.errors import Refused, Unreadable
 from liza.schema.rules_yaml import SIGNALS
 from liza.scopes.loops.settings import Settings, settings_of
 from liza.scopes.rules_file import read_rules
+from tests.cli.run import liza
 from tests.scopes.loops.run import Loops
 
 
@@ -104,7 +105,7 @@ OUT_OF_RANGE = [
     "stagnation: {action: explode}", "stagnation: {signals: {no_file_change: true}}",
     "stagnation: {signals: {no_file_changes: maybe}}", "stagnation: {signals: {task_timeout_iterations: -1}}",
     "stagnation: {escalation: {model_progression: []}}", "stagnation: {escalation: {enabled: 1}}",
-    "stagnation: {notifications: {desktop: perhaps}}", "stagnation: [1]",
+    "stagnation: {notifications: 1}", "stagnation: [1]",
 ]  # fmt: skip
 
 
@@ -181,6 +182,23 @@ def test_settings_can_come_from_another_file(loops: Loops) -> None:
     assert loops.codes("--files-changed 0", "--files-changed 0") == [0, 3]
     loops.env = {"CIRCUIT_CONFIG": str(loops.root / "gone.yaml")}
     assert loops.record("--files-changed", "0").code == 4
+
+
+@pytest.mark.parametrize("text", ["circuit_breaker: {absolute_max_loops: 5000}\n", "circuit_breaker: {"])
+def test_broken_circuit_config_is_visible_everywhere(loops: Loops, text: str) -> None:
+    (loops.root / "mine.yaml").write_text(text)
+    loops.env = {"CIRCUIT_CONFIG": str(loops.root / "mine.yaml")}
+    for command in ("status", "analyze", "doctor", "loop list"):
+        ran = liza(loops.root, *command.split(), "--json", **loops.env)
+        assert ran.code == 4, command
+        faults = [each for each in ran.json["problems"] if "CIRCUIT_CONFIG" in each["message"]]
+        assert [each["file"].rpartition("/")[2] for each in faults] == ["mine.yaml"], command
+
+
+def test_generic_project_has_default_limits(loops: Loops) -> None:
+    loops.env = {"PROJECT_TYPE": "generic"}
+    assert "warning" not in loops.record("--files-changed", "1").err
+    assert loops.record("--files-changed", "1", "--project", "generic").code == 0
 
 
 @pytest.mark.parametrize("value", ["true", "1", "TRUE", "yes"])

@@ -28,8 +28,9 @@ from liza.text import plural
 
 if TYPE_CHECKING:
     from liza.scopes.inbox import Applied
+    from liza.scopes.sprint.decisions import DecisionLog
 
-__all__ = ["Check", "Evaluated", "FollowUpFailed", "Pipeline", "StaleVerdict", "analyze", "check"]
+__all__ = ["Check", "Evaluated", "FollowUpFailed", "Pipeline", "StaleVerdict", "analyze", "check", "decision_log"]
 
 
 class Evaluated(NamedTuple):
@@ -215,20 +216,28 @@ def _follow_up(
     board: Board, rules: RuleSet, result: Check, document: Document, applied: "Applied", now: datetime
 ) -> Check:
     """The steps after the sprint's verdict is in effect: alarms, the inbox, and the narrower scopes."""
-    from liza.scopes.sprint.decisions import keep_decisions
     from liza.store import alerts
 
     restored = _restore(board, document)
     alerts.append_alerts(board.paths, [("alarm", text) for text in (*result.restored, *restored)], now)
     result = result._replace(notes=(*result.notes, *restored))
     result = result._replace(notes=(*result.notes, *_apply_waiting(board, applied, is_halted=result.is_open)))
-    result = result._replace(notes=(*result.notes, *keep_decisions(board, result, now)))
+    decisions = decision_log(board)
+    decisions.add_unlogged(result, now)
+    result = result._replace(notes=(*result.notes, *decisions.write(now)))
     try:
         return result._replace(scoped=engine.reconcile(board, document, rules, os.environ, now))
     except LizaError as error:
         if result.trigger is None:
             raise
         return result._replace(notes=(*result.notes, error.message))  # the halt of everyone matters more
+
+
+def decision_log(board: Board) -> "DecisionLog":
+    """What records the decisions that were made by hand, or by a command that was killed."""
+    from liza.scopes.sprint.decisions import DecisionLog
+
+    return DecisionLog(board)
 
 
 def _restore(board: Board, document: Document) -> list[str]:

@@ -49,6 +49,7 @@ EVALUATES = (
     "liza.schema.rules_yaml",
     "liza.schema.severities",
     "liza.scopes.history.section",
+    "liza.scopes.history.new_evidence",
 )
 PURE = (
     *EVALUATES,

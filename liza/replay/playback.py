@@ -20,8 +20,8 @@ from liza.rules.silences import read_silences
 from liza.schema.actions import Action
 from liza.scopes.engine import derived
 from liza.scopes.history import section as sections
+from liza.scopes.history.new_evidence import evidence_of, trip_id_of
 from liza.scopes.sessions.step_window import step_records
-from liza.scopes.sprint.trip import evidence_of, trip_id_of
 
 RECORD, RESOLVE, SET, CHECK = "record", "resolve", "set", "check"
 

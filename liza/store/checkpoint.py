@@ -18,6 +18,9 @@ from liza.store.replace import is_alive
 from liza.text import one_line
 
 REPORT_FILE = ".liza/circuit_breaker_report.md"
+HALT_RESTORED = (
+    "CHECKPOINT was missing although the breaker is open: it has been restored; to continue: liza resolve -m '...'"
+)
 _TRIP = rb"(?m)^trip: ([0-9a-f]{12})\s*$"
 _TIME = rb"(?m)\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\s*$"
 _FIELD = rb"(?m)^(pattern|severity|message|restored): (.+?)\s*$"

@@ -12,7 +12,7 @@ from liza.rules.acknowledged import has_new_evidence
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.fingerprints import merge_evidence
 from liza.scopes.history import section as sections
-from liza.scopes.sprint.trip import evidence_of, new_records, trip_id_of
+from liza.scopes.history.new_evidence import evidence_of, new_records, trip_id_of
 
 
 class Result(NamedTuple):

@@ -11,7 +11,7 @@ from liza.rules.acknowledged import has_new_evidence, trip_id
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.fingerprints import format_evidence, merge_evidence
 from liza.scopes.history import section
-from liza.scopes.sprint.trip import evidence_of
+from liza.scopes.history.new_evidence import evidence_of
 from tests.rules.boards import NOW, SYSTEMIC, Fields, anomaly, names, progress, rule, rules, snapshot, systemic
 
 OUTAGE = "external_service_outage"

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from liza.errors import LizaError, LockTimeout
+from liza.errors import LizaError, LockTimeout, location
 from liza.model import Origin
 from liza.rules.acknowledged import origin_of, same_trip
 from liza.scopes.history import evidence_files
@@ -24,15 +24,38 @@ from liza.store.log import entries_by_word
 _MOST = 5  # trips that are looked at, the newest: earlier checks have looked at the others
 
 
-def keep_decisions(board: Board, found: Check, now: datetime) -> list[str]:
-    """Record the decisions that the log lacks, after a check; why that failed."""
-    failed: list[str] = []
-    for entry in unlogged(board, found, now):
-        errors = keep_decision(board, entry, now)
-        failed += [f"the decision on {entry.get('pattern')} is not recorded everywhere: {e.message}" for e in errors]
-        if any(isinstance(error, LockTimeout) for error in errors):
-            break  # the next check continues here
-    return failed
+class DecisionLog:
+    """The decisions to write into their reports and the log, in order; what has to wait for the lock stays in it."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._waiting: list[Mapping[str, Any]] = []
+
+    def add(self, entry: Mapping[str, Any]) -> None:
+        self._waiting.append(entry)
+
+    def add_unlogged(self, found: Check, now: datetime) -> None:
+        """Add what the log lacks, after a check."""
+        self._waiting += unlogged(self._board, found, now)
+
+    def write(self, now: datetime) -> list[str]:
+        """Write all of them; why that failed. Where another process holds the lock, a later call continues."""
+        failed: list[str] = []
+        while self._waiting:
+            entry = self._waiting[0]
+            errors = keep_decision(self._board, entry, now, blocking=self._board.blocking)
+            is_locked = any(isinstance(error, LockTimeout) for error in errors)
+            if self._board.blocking or not is_locked:
+                failed += [_not_recorded(entry, error) for error in errors]
+            if is_locked:
+                break
+            del self._waiting[0]
+        return failed
+
+
+def _not_recorded(entry: Mapping[str, Any], error: LizaError) -> str:
+    where = location(error.file, error.line, error.column)
+    return f"the decision on {entry.get('pattern')} is not recorded everywhere: {where}{error.message}"
 
 
 def unlogged(board: Board, found: Check, now: datetime) -> list[Mapping[str, Any]]:

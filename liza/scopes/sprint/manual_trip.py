@@ -13,6 +13,7 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.fingerprints import digest
 from liza.schema.snapshot import take_snapshot
 from liza.scopes.history import section as sections
+from liza.scopes.history.new_evidence import evidence_of
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint.act import check_sprint
@@ -21,7 +22,7 @@ from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
 from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import DEFAULT_SEVERITY, lost_trigger
 from liza.scopes.sprint.open_trip import add_message
-from liza.scopes.sprint.trip import evidence_of, put_into_effect
+from liza.scopes.sprint.trip import put_into_effect
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document

@@ -14,21 +14,19 @@ from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.fingerprints import format_evidence, merge_evidence
 from liza.scopes.history import section as sections
 from liza.scopes.history.archives import archive_name
+from liza.scopes.history.new_evidence import new_records, numbers_of
 from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint import report
 from liza.scopes.sprint.chosen_evidence import recorded_matches
 from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
-from liza.scopes.sprint.trip import new_records, numbers_of, put_into_effect
+from liza.scopes.sprint.trip import put_into_effect
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE
 from liza.store.document import Document
 
-HALT_RESTORED = (
-    "CHECKPOINT was missing although the breaker is open: it has been restored; to continue: liza resolve -m '...'"
-)
 REPORT_REPLACED = "the report on the open trip had lost liza's text: it was restored, and the rest was kept as notes"
 REPORT_RESTORED = "the report on the open trip was missing or empty: it was restored"
 
@@ -66,7 +64,7 @@ def _restore_halt(board: Board, trip: Trip, now: datetime, failed: list[LizaErro
     except StaleVerdict:
         checkpoint.remove(board.paths.checkpoint, str(trip.trigger["trip_id"]))
         raise
-    return () if len(failed) > known else (HALT_RESTORED,)
+    return () if len(failed) > known else (checkpoint.HALT_RESTORED,)
 
 
 def _restore_report(board: Board, trip: Trip, failed: list[LizaError]) -> tuple[str, ...]:

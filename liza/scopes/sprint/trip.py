@@ -5,18 +5,16 @@ point; then the log. Each step is idempotent under one trip id, so the next chec
 undone.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 
 from liza.errors import LizaError, Refused
-from liza.model import Match, Number, Record, Snapshot, Verdict, format_time
-from liza.rules.acknowledged import trip_id
+from liza.model import Snapshot, Verdict, format_time
 from liza.rules.evaluate import RuleSet
-from liza.rules.fingerprints import format_evidence
 from liza.scopes.history import evidence_files
 from liza.scopes.history import section as sections
+from liza.scopes.history.new_evidence import evidence_of, trip_id_of
 from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
 from liza.scopes.sprint.follow_up import Trip, archive, attempt, caught, log_trip, restore_report, write_report
 from liza.store import checkpoint, edit
@@ -56,39 +54,6 @@ def trip_of(
     return Trip(
         trigger, matches, snapshot, evidence_of(verdict.matches), rules.changes, verdict.silenced, verdict.alarms
     )
-
-
-def trip_id_of(match: Match, section: Any) -> str:
-    """The id of the trip for a match; never the id of a resolved trip.
-
-    A rule about a number has no records, and equal records (of one second, or without a time) have equal fingerprints.
-    """
-    rule = match.rule.name
-    history = [entry for entry in sections.history_of(section) if isinstance(entry, Mapping)]
-    earlier = sum(entry.get("pattern") == rule and entry.get("resolved_at") is not None for entry in history)
-    numbers = chain([0] if match.new else [], count(earlier))
-    return sections.unused_id(section, (trip_id(rule, match.new, match.threshold, number) for number in numbers))
-
-
-def evidence_of(matches: Sequence[Match]) -> dict[str, str]:
-    """The fingerprints and numbers behind each rule that matched, over all its groups."""
-    numbers = numbers_of(matches)
-    return {name: format_evidence(records, numbers[name]) for name, records in new_records(matches).items()}
-
-
-def new_records(matches: Sequence[Match]) -> dict[str, list[Record]]:
-    """For each rule that matched, the records that no resolution has acknowledged."""
-    found: dict[str, dict[Any, Record]] = {}
-    for match in matches:
-        found.setdefault(match.rule.name, {}).update({(r.stream, r.key): r for r in match.new})
-    return {name: list(records.values()) for name, records in found.items()}
-
-
-def numbers_of(matches: Sequence[Match]) -> dict[str, list[Number]]:
-    found: dict[str, list[Number]] = {}
-    for match in matches:
-        found.setdefault(match.rule.name, []).extend(match.numbers)
-    return found
 
 
 def _is_same(trip: Trip, other: Mapping[str, Any]) -> bool:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from liza.scopes.sprint.open_trip import HALT_RESTORED, REPORT_RESTORED
+from liza.scopes.sprint.open_trip import REPORT_RESTORED
+from liza.store.checkpoint import HALT_RESTORED
 from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
 from tests.scopes.sprint.run import LATER, NOW, Board, record, state
 

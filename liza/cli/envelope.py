@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError
-from liza.model import MAPPINGS, Match
+from liza.model import MAPPINGS, Match, Problem
 from liza.scopes.history.section import trigger_fields
 from liza.text import MAX_NUMBER_BITS, text_of, value_text
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from liza.clients.hook_health import Hooks
-    from liza.model import OutsideDecision, Problem, Progress, Silenced
+    from liza.model import OutsideDecision, Progress, Silenced
     from liza.scopes.scope import SessionRow
 
 SCHEMA = 1
@@ -46,7 +46,9 @@ def _problem(source: "dict[str, Any] | Problem | LizaError | str") -> dict[str, 
         return {"message": source, "level": "warning"}
     if isinstance(source, dict):
         return source
-    return {name: getattr(source, name) for name in _PROBLEM if hasattr(source, name)}
+    place = {"file": source.file, "line": source.line, "column": source.column}
+    level = source.level if isinstance(source, Problem) else "error"
+    return {**place, "message": source.message, "hint": source.hint, "level": level}
 
 
 def problems_of(error: LizaError | None) -> "Sequence[Problem | LizaError]":

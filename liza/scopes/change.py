@@ -7,7 +7,15 @@ from typing import Any
 
 from liza.errors import Refused, Unreadable
 from liza.model import MAPPINGS, format_time
-from liza.scopes.records import Archived, Section, change_each, find_record, named_records, put_record
+from liza.scopes.records import (
+    Archived,
+    Section,
+    find_record,
+    named_records,
+    put_record,
+    replace_records,
+    usable_records,
+)
 from liza.scopes.transition import Event, Reconciled, Transition
 from liza.store.board import Board
 from liza.store.document import Document
@@ -65,18 +73,16 @@ def reconcile_each(
     records: Any, section: Section, reconcile: Callable[[str, Mapping[str, Any]], Transition]
 ) -> Reconciled:
     """Reconcile every record of a section; one with an unusable field stays as it is, which `validate` reports."""
-    events: list[Event] = []
-    archived: list[tuple[str, tuple[Mapping[str, Any], ...]]] = []
-
-    def change(name: str, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        if any(section.unusable_fields(record)):
-            return record
-        transition = reconcile(name, record)
-        events.extend(transition.events)
-        archived.extend([(name, transition.archived)] if transition.archived else [])
-        return transition.record
-
-    return Reconciled(change_each(records, section.scope, change), tuple(events), tuple(archived))
+    done = {
+        where: (name, reconcile(name, record))
+        for where, name, record in usable_records(records, section.scope)
+        if not any(section.unusable_fields(record))
+    }
+    return Reconciled(
+        replace_records(records, {where: each.record for where, (_, each) in done.items()}),
+        tuple(event for _, each in done.values() for event in each.events),
+        tuple((name, each.archived) for name, each in done.values() if each.archived),
+    )
 
 
 def apply_reconciled(board: Board, document: Document, section: Section, done: Reconciled, now: datetime) -> bytes:

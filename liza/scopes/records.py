@@ -89,15 +89,22 @@ def put_record(section: Any, name: str, record: Mapping[str, Any], scope: str) -
     return {**(section or {}), (name if found is None else found[0]): dict(record)}
 
 
-def change_each(section: Any, scope: str, change: Callable[[str, Mapping[str, Any]], Mapping[str, Any]]) -> Any:
-    """The section with every named record changed; the same object if none did, and other values stay as they are."""
-    for where, label, record in list(named_records(section, scope)):
+def usable_records(section: Any, scope: str) -> Iterator[tuple[int | str, str, Mapping[str, Any]]]:
+    """Every record that has a name, with its key or index; other values are left out."""
+    for where, label, record in named_records(section, scope):
         if label and isinstance(record, MAPPINGS):
-            new = change(label, record)
-            if new != record:
-                section = section.copy()
-                section[where] = dict(new)
-    return section
+            yield where, label, record
+
+
+def replace_records(section: Any, new: Mapping[int | str, Mapping[str, Any]]) -> Any:
+    """The section with these records, by key or index, in place of its own; the same object if none differs."""
+    changed = {where: dict(record) for where, record in new.items() if record != section[where]}
+    if not changed:
+        return section
+    result = section.copy()
+    for where, record in changed.items():
+        result[where] = record
+    return result
 
 
 def check_name(section: Section, name: str) -> None:

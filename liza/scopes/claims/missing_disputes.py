@@ -13,7 +13,7 @@ from liza.model import MAPPINGS, parse_time
 from liza.scopes.claims import freeze, frozen_copies
 from liza.scopes.claims.disputes import restore_dispute
 from liza.scopes.claims.fields import DELETED, DISPUTED, REMOVED, Claim, disputes_of, is_over, open_dispute
-from liza.scopes.records import change_each, named_records
+from liza.scopes.records import named_records, replace_records, usable_records
 from liza.store.board import Board
 from liza.store.log import entries_with
 from liza.store.paths import Paths
@@ -78,7 +78,8 @@ def find_missing_of(board: Board, name: str) -> Missing | None:
 def restore_missing(board: Board, section: Any) -> Any:
     """The section with every such dispute put back, for those who only look; it is never written so."""
     lost = {each.name: each for each in find_missing(board, section)}
-    there = change_each(section, "claim", lambda name, claim: lost.pop(name).put_back(claim) if name in lost else claim)
+    named = usable_records(section, "claim")
+    there = replace_records(section, {at: lost.pop(name).put_back(claim) for at, name, claim in named if name in lost})
     gone = {name: each.put_back(None) for name, each in lost.items()}
     if isinstance(there, list | tuple):
         return [*there, *({"id": name, **claim} for name, claim in gone.items())]

@@ -11,7 +11,7 @@ from liza.scopes.claims.change import Context, ways_out
 from liza.scopes.claims.disputes import NEW_DATA, mark_for_reexamination
 from liza.scopes.claims.fields import CLAIMS, is_frozen
 from liza.scopes.claims.stages import Blocker
-from liza.scopes.records import change_each, check_name, find_record
+from liza.scopes.records import check_name, find_record, replace_records, usable_records
 from liza.scopes.transition import Event, Reconciled
 from liza.store.document import Document
 from liza.store.edit import revise
@@ -86,19 +86,16 @@ def add_data(context: Context, reference: str, only: tuple[str, ...]) -> StageRe
     def after(document: Document) -> Change:
         found = _reconciled(context, document, document.data.get("stages"))
         chosen = [_disputed(document, found.section, name) for name in only]
-        events: list[Event] = []
-
-        def change(name: str, claim: Any) -> Any:
-            if (chosen and name not in chosen) or not is_frozen(claim):
-                return claim
-            outcome = mark_for_reexamination(name, claim, NEW_DATA, reference, context.now)
-            events.extend(outcome.events)
-            return outcome.record
-
-        marked = change_each(found.section, CLAIMS.scope, change)
-        event = Event("stage", reference, "data", f"new data: {reference}")
+        marked = {
+            where: mark_for_reexamination(name, claim, NEW_DATA, reference, context.now)
+            for where, name, claim in usable_records(found.section, CLAIMS.scope)
+            if is_frozen(claim) and (not chosen or name in chosen)
+        }
+        claims = replace_records(found.section, {where: each.record for where, each in marked.items()})
+        events = (event for each in marked.values() for event in each.events)
+        data = Event("stage", reference, "data", f"new data: {reference}")
         section = stages.with_data(document.data.get("stages"), reference, context.now)
-        return Change(section, marked, (*found.events, event, *events), found.archived)
+        return Change(section, claims, (*found.events, data, *events), found.archived)
 
     return _change(context, reference, after)
 

@@ -186,7 +186,7 @@ def alarms(sections: Sections, rules: "RuleSet", environment: Environment, now: 
             try:
                 yield from _alarms(row.load(), sections, rules, environment, now)
             except LizaError as error:
-                yield Alarm(f"{row.section}_not_judged", "", f"{row.section} cannot be evaluated: {error.message}")
+                yield Alarm(f"{row.section}_not_evaluated", "", f"{row.section} cannot be evaluated: {error.message}")
 
 
 def _alarms(
@@ -198,7 +198,7 @@ def _alarms(
     for name, record in _usable_records(scope, sections):
         for field, expected in scope.section.unusable_fields(record):
             text = f"{kind} {name} cannot be evaluated: {field}: expected {expected}"
-            yield Alarm(f"{kind}_not_judged", name, text)
+            yield Alarm(f"{kind}_not_evaluated", name, text)
         yield from scope.alarms(name, record, evaluator)
 
 

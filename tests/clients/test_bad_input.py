@@ -96,7 +96,7 @@ exit $code
 """
 
 
-def test_step_on_a_full_disk_is_not_recorded_and_the_agent_continues(folder: Path) -> None:
+def test_full_disk_loses_a_step_and_no_agent_waits(folder: Path) -> None:
     """Nothing is left of it, and the reason is printed."""
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("only root may mount a disk on this system")

@@ -99,7 +99,7 @@ def test_same_failing_command_is_warned_then_stopped(folder: Path) -> None:
         assert run(folder, "before", {**given, "session_id": "another"}, "gemini").code == 0
 
 
-def test_warning_is_kept_until_an_event_whose_answer_reaches_the_model(folder: Path) -> None:
+def test_warning_waits_for_an_answer_that_reaches_the_model(folder: Path) -> None:
     for number in range(3):
         assert run(folder, "after", after(untrusted(FAILED, number), number), "gemini").out == ""
     installed(folder, "watch", "--once")

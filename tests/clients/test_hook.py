@@ -241,7 +241,7 @@ KILLED = "#!/bin/sh\ncat > /dev/null\nkill -9 $$\n"  # after it has read the eve
 
 @pytest.mark.parametrize("kind", [*STARTS, "after", "start", "note"])
 @pytest.mark.parametrize("cause", ["interpreter", "package", "killed", "missing"])
-def test_halt_refuses_calls_and_prompts_alone_where_liza_does_not_answer(folder: Path, kind: str, cause: str) -> None:
+def test_hook_alone_refuses_calls_and_prompts_while_halted(folder: Path, kind: str, cause: str) -> None:
     """Code 2 at the end of a turn would make the client continue, and every other code lets a call through."""
     script = {"interpreter": "#!/nonexistent/python\n", "package": "#!/bin/sh\nexit 1\n", "killed": KILLED}.get(cause)
     data = folder.parent / "shop.data" / "liza"

@@ -80,7 +80,7 @@ def test_same_failing_command_is_warned_then_stopped(folder: Path) -> None:
     assert run(folder, "before", {**call, "session_id": "another"}, "qwen").code == 0
 
 
-def test_call_is_held_for_less_than_the_60_seconds_of_the_client() -> None:
+def test_call_is_held_for_less_than_60_seconds() -> None:
     assert 0 < SETTINGS.hold < 60 - 5  # which liza may take to start
 
 

@@ -202,7 +202,7 @@ def test_invalid_board_is_alarmed_with_the_position(board: Watched) -> None:
         daemon.wait_for("over", "not valid")
 
 
-def test_halt_left_after_a_resolution_by_hand_is_one_lasting_alarm(board: Watched) -> None:
+def test_halt_after_a_manual_resolution_is_one_alarm(board: Watched) -> None:
     """The agents stay halted although the breaker is closed: a person should know, for as long as that lasts."""
     board.report_anomalies(*RETRIES)
     with SteppedWatcher(board) as stepped:

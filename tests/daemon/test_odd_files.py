@@ -77,7 +77,7 @@ def test_large_log_is_rotated(board: Watched) -> None:
     assert old.read_bytes() == before
 
 
-def test_log_replaced_by_a_fifo_does_not_stop_a_background_daemon(board: Watched) -> None:
+def test_log_replaced_by_a_fifo_stops_no_daemon(board: Watched) -> None:
     as_fifo(board.folder / "watch.log")
     with in_background(board) as started:
         assert started.code == 0

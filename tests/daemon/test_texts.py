@@ -92,7 +92,7 @@ def test_many_alarms_of_one_check_are_one_message(tmp_path: Path) -> None:
     assert len(board.alerts) == 20
 
 
-def test_changed_text_of_an_active_alarm_is_shown_and_not_reported_again(tmp_path: Path) -> None:
+def test_new_text_of_an_active_alarm_is_not_reported(tmp_path: Path) -> None:
     board = Watched(tmp_path / "team", blocked("no access"))
     with SteppedWatcher(board) as stepped:
         stepped.ticks(2)

@@ -33,7 +33,7 @@ def test_installed_hook_is_ok(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", ["hook.sh", "program"])
-def test_missing_part_of_the_hook_is_an_error_until_installed_again(folder: Path, missing: str) -> None:
+def test_incomplete_hook_is_an_error_until_installed(folder: Path, missing: str) -> None:
     installed(folder, "install", "claude")
     (folder / ".local/share/liza" / missing).unlink()
     assert Level.ERROR in levels(folder)
@@ -239,7 +239,7 @@ def test_disabled_hooks_of_gemini_are_an_error(folder: Path, by: str) -> None:
     assert [each["level"] for each in findings(folder)] == [Level.ERROR]
 
 
-def test_session_of_gemini_that_ran_without_the_hook_is_a_warning(folder: Path) -> None:
+def test_gemini_session_without_the_hook_is_a_warning(folder: Path) -> None:
     """Its transcript does not name its folder: a file beside it does."""
     installed(folder, "install", "gemini")
     trust_folder(folder, **{str(folder): "TRUST_FOLDER"})
@@ -257,9 +257,7 @@ def test_session_of_gemini_that_ran_without_the_hook_is_a_warning(folder: Path) 
 
 
 @pytest.mark.parametrize(("more", "wrong"), [({}, 0), ({"security": {"folderTrust": {"enabled": True}}}, 1)])
-def test_folder_needs_trust_only_where_a_person_asked_qwen_for_it(
-    folder: Path, more: dict[str, Any], wrong: int
-) -> None:
+def test_qwen_folder_needs_trust_only_where_enabled(folder: Path, more: dict[str, Any], wrong: int) -> None:
     installed(folder, "install", "qwen")
     file = folder / ".qwen/settings.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **more}))

@@ -115,7 +115,7 @@ def second_writer_without_a_lock(paths: Paths) -> None:
         child.result()
 
 
-def test_two_writers_do_no_harm_after_the_lock_file_was_deleted(tmp_path: Path) -> None:
+def test_deleted_lock_file_harms_no_writer(tmp_path: Path) -> None:
     """`git clean -x` deletes it. Nothing can exclude a second writer then, but the outcome of either must be true."""
     wrong = []
     for where, paths, error in each_step(tmp_path, second_writer_without_a_lock):

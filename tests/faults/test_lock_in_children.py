@@ -41,7 +41,7 @@ WAYS = pytest.mark.parametrize("way", [uncontended, contended])
 
 
 @WAYS
-def test_program_started_while_the_lock_is_held_does_not_keep_it(paths: Paths, way: Way) -> None:
+def test_started_program_does_not_keep_the_lock(paths: Paths, way: Way) -> None:
     with way(paths):
         assert not is_free(paths)
         program = subprocess.Popen(["cat"], stdin=subprocess.PIPE, close_fds=False)
@@ -73,7 +73,7 @@ def test_forked_child_that_ends_does_not_release_its_parents_lock(paths: Paths, 
 
 
 @WAYS
-def test_forked_child_does_not_keep_the_lock_of_a_killed_parent(paths: Paths, way: Way) -> None:
+def test_forked_child_keeps_no_lock_of_its_parent(paths: Paths, way: Way) -> None:
     with Signal() as started, Signal() as end, Signal() as ended:
 
         def outlive() -> None:

@@ -53,7 +53,7 @@ def test_record_without_a_usable_time_follows_the_one_before() -> None:
     assert found.timeless == 2
 
 
-def test_leading_records_without_a_time_come_with_the_first_timed_one() -> None:
+def test_untimed_records_come_with_the_first_timed_one() -> None:
     bare = {"type": "a", "task": "task-1"}
     assert [event.at for event in taken(bare, anomaly("a", 10)).events] == [minute(10), minute(10)]
 

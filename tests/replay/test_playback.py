@@ -118,7 +118,7 @@ def test_resolution_without_an_open_trip_has_no_effect() -> None:
     assert times(play(TWO, {}, [record(1), resolve(2), record(3)])) == [("own", 3)]
 
 
-def test_condition_that_still_holds_after_a_resolution_does_not_trip_again() -> None:
+def test_resolved_condition_does_not_trip_again() -> None:
     played = play(rules("count(tasks where status=BLOCKED) < 1"), {}, [record(1), resolve(2)])
     assert [(trip.at, trip.event.kind) for trip in played.trips] == [(minute(1), RECORD)]
 
@@ -242,7 +242,7 @@ def test_task_silence_hides_only_matches_entirely_about_that_task() -> None:
     assert times(play(TWO, {"silences": silences}, events)) == [("own", 3)]
 
 
-def test_task_silence_does_not_undo_an_earlier_cluster_of_another_task() -> None:
+def test_task_silence_keeps_an_earlier_cluster() -> None:
     silences = [silence(0, 50, all=None, match={"task": "task-1"})]
     events = [record(1, task="task-2"), record(2, task="task-2"), record(20), record(21), record(22)]
     assert times(play(rules("count(type=a, within(10m)) >= 2"), {"silences": silences}, events)) == [("own", 2)]

@@ -205,7 +205,7 @@ def test_evidence_is_not_checked_without_a_claim(tmp_path: Path) -> None:
     assert not (project.folder / "verified").exists()
 
 
-def test_tests_run_after_every_change_and_repeated_failures_stop_the_loop(tmp_path: Path) -> None:
+def test_loop_with_failing_tests_is_stopped(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt")
     result = project.run("--test", "echo ran >> ../ran; exit 1", "--on-stagnation", "abort")
     assert result.code == 3

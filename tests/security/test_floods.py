@@ -123,7 +123,7 @@ def test_time_that_rules_allow_themselves_has_a_limit(attack: Attack, monkeypatc
     attack.effect = "10 s, whatever the file says"
 
 
-def test_long_work_without_a_look_at_the_clock_is_not_a_pause() -> None:
+def test_long_work_is_not_a_pause() -> None:
     """Rules that each take longer than a pause between two checks share the time, too."""
     now = 0.0
     budget = Budget(3, lambda: now)

@@ -49,7 +49,7 @@ def test_check_after_an_edit_is_futile_only_where_it_fails() -> None:
         assert fields(made, "stale") == [False] * 3
 
 
-def test_check_is_futile_also_when_a_file_is_read_between_the_edit_and_it() -> None:
+def test_read_between_edit_and_check_keeps_it_futile() -> None:
     made: list[Made] = [("make", "2 failed", FAILED), ("edit 1", "done", OK), ("cat a", "1", OK)]
     assert fields([*made, ("make", "2 failed", FAILED)], "futile") == [False, False, False, True]
     assert fields([*made, ("make", "2 failed", FAILED), ("make", "2 failed", FAILED)], "stale")[-2:] == [False, True]

@@ -137,7 +137,7 @@ def test_open_trip_whose_history_was_deleted_is_entered_again(tmp_path: Path) ->
     assert board.analyze(now=EVENING).code == 0
 
 
-def test_trigger_with_the_id_of_a_resolved_trip_is_another_trip(tmp_path: Path) -> None:
+def test_trigger_with_a_resolved_id_is_a_new_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     old = dict(board.trigger)
     board.resolve("the first")
@@ -249,7 +249,7 @@ def remove_evidence(board: Board) -> None:
 
 
 @pytest.mark.parametrize("first", ["analyze", "resolve", "trip"])
-def test_stale_copy_over_an_open_trip_leads_to_a_recorded_decision(tmp_path: Path, first: str) -> None:
+def test_stale_copy_over_a_trip_is_a_recorded_decision(tmp_path: Path, first: str) -> None:
     board = tripped(tmp_path)
     trip, page = board.trigger["trip_id"], board.report.read_text()
     remove_evidence(board)

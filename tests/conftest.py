@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import served
-
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 for name, examples in {"quick": 40, "thorough": 1_500}.items():
     settings.register_profile(
@@ -42,11 +40,6 @@ def folder(tmp_path: Path) -> Path:
     project = tmp_path / "shop"
     new_board(project)
     return project
-
-
-@pytest.fixture(scope="session")
-def server() -> served.Server:
-    return served.server()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

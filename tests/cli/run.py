@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,10 +49,15 @@ def environment(home: Path, **more: str) -> dict[str, str]:
     return {**shell, "XDG_STATE_HOME": state, **more}
 
 
+def served(words: Sequence[str], folder: Path, env: Mapping[str, str], **more: Any) -> Result:
+    """Run `liza` in a process that has already loaded it."""
+    return Result(*server().run(words, folder, dict(env), **more))
+
+
 def liza(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env: str) -> Result:
     """Run `liza` in a folder, with only `stdin` to read, in a process that has already loaded it."""
     given = stdin.encode() if isinstance(stdin, str) else stdin
-    return Result(*server().run([os.fsdecode(word) for word in words], folder, environment(folder, **env), given))
+    return served([os.fsdecode(word) for word in words], folder, environment(folder, **env), stdin=given)
 
 
 def installed(folder: Path, *words: str | bytes, stdin: str | bytes = "", **env: str) -> Result:

@@ -120,13 +120,6 @@ def test_match_halts_reports_enters_and_logs(tmp_path: Path, case: Case) -> None
     assert board.leftovers() == []
 
 
-@EACH
-def test_one_record_less_is_quiet(tmp_path: Path, case: Case) -> None:
-    board = board_with(tmp_path, *case.records[:-1])
-    assert board.analyze().code == 0
-    assert not board.checkpoint.exists()
-
-
 def test_first_pattern_of_the_pack_is_the_trigger(tmp_path: Path) -> None:
     board = board_with(tmp_path, *ASSUMPTION.records, *RETRY.records)
     ran = board.analyze()

@@ -2,13 +2,12 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.run import LIZA, environment, liza, new_board, on_a_terminal
+from tests.cli.run import liza, new_board, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
 from tests.store.oracle import libyaml_value
 
@@ -122,21 +121,6 @@ def test_text_comes_from_file_or_stdin(tmp_path: Path) -> None:
     assert liza(tmp_path, "claim", "add", "C-003", "--text", "-").code == 2
 
 
-@pytest.mark.slow
-def test_ten_concurrent_records_make_one_dispute(tmp_path: Path) -> None:
-    new_board(tmp_path)
-    liza(tmp_path, "claim", "add", "C-001", "--text", "x")
-    running = [
-        subprocess.Popen([LIZA, *ROUND], cwd=tmp_path, env=environment(tmp_path), stdout=-3, stderr=-3)
-        for _ in range(10)
-    ]
-    assert sorted(each.wait() for each in running) == [0, 0, *[3] * 8]
-    claim = claims(tmp_path)["C-001"]
-    assert [each["round"] for each in claim["rounds"]] == [1, 2, 3]
-    assert [each["event"] for each in claim["history"]] == ["disputed"]
-    assert (tmp_path / ".liza" / "log.yaml").read_text().count("action: claim_disputed") == 1
-
-
 WRONG: list[tuple[tuple[str, ...], str]] = [
     (("claim", "round", "C-001"), "in pairs"),
     (("claim", "round", "C-001", "--objection", "a"), "in pairs"),
@@ -165,17 +149,6 @@ def test_invalid_claim_command_is_refused_with_hint(tmp_path: Path, words: tuple
     assert message in result.err
     assert result.hint()
     assert state.read_text() == before
-
-
-def test_claim_errors_are_printed_as_json(tmp_path: Path) -> None:
-    disputed(tmp_path)
-    answer = liza(tmp_path, *ROUND, "--json").json
-    assert (answer["command"], answer["status"], len(answer["ways_out"])) == ("claim round", "disputed", 3)
-    assert "claim C-001 is frozen" in answer["problems"][0]["message"]
-    answer = liza(tmp_path, "stage", "close", "S5", "--json").json
-    assert (answer["command"], answer["claims"][0]["claim"]) == ("stage close", "C-001")
-    answer = liza(tmp_path, "claim", "show", "C-9", "--json").json
-    assert answer["status"] == "refused"
 
 
 def test_claim_list_and_ledger_can_be_piped(tmp_path: Path) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN, Result
 from tests.scopes.sprint.cases import RETRY, board_with, tripped
-from tests.scopes.sprint.run import BIN, Board, Ran
+from tests.scopes.sprint.run import Board
 from tests.tools import needs
 
 GO_ON, STOP = 0, 2
@@ -32,7 +33,7 @@ stages:
 """
 
 
-def gate(board: Board, *options: str, program: Sequence[str] = ("liza", "gate"), root: str | None = None) -> Ran:
+def gate(board: Board, *options: str, program: Sequence[str] = ("liza", "gate"), root: str | None = None) -> Result:
     name, *first = program
     return board.run(*first, *options, program=name, env={"LIZA_ROOT": root} if root is not None else None)
 

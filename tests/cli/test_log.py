@@ -12,30 +12,24 @@ WHEN = ["--timestamp", "2025-01-18T14:32:00Z"]
 WORKAROUND = ["log", "anomaly", "--type", "workaround", "--task", "t1", "--reporter", "coder-1", *WHEN]
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Path:
-    new_board(tmp_path)
-    return tmp_path
-
-
-def details(board: Path, *words: str, **options: Any) -> dict[str, Any]:
-    result = liza(board, *WORKAROUND, "what=x", *words, **options)
+def details(folder: Path, *words: str, **options: Any) -> dict[str, Any]:
+    result = liza(folder, *WORKAROUND, "what=x", *words, **options)
     assert result.code == 0, result.err
-    found: dict[str, Any] = anomalies(board)[-1]["details"]
+    found: dict[str, Any] = anomalies(folder)[-1]["details"]
     assert found.pop("what") == "x"
     return found
 
 
-def refused(board: Path, result: Result, code: int = 1) -> Result:
+def refused(folder: Path, result: Result, code: int = 1) -> Result:
     assert (result.code, result.out) == (code, "")
-    assert (board / ".liza" / "state.yaml").read_text() == "version: 1\nanomalies: []\n"
-    assert not (board / ".liza" / "log.yaml").exists()
+    assert (folder / ".liza" / "state.yaml").read_text() == "version: 1\nanomalies: []\n"
+    assert not (folder / ".liza" / "log.yaml").exists()
     result.hint()
     return result
 
 
-def test_anomaly_is_appended_and_shown(board: Path) -> None:
-    result = liza(board, *WORKAROUND, "what=a shell script", "cost=3")
+def test_anomaly_is_appended_and_shown(folder: Path) -> None:
+    result = liza(folder, *WORKAROUND, "what=a shell script", "cost=3")
     assert (result.code, result.err) == (0, "")
     first, shown = result.out.split("\n", 1)
     assert first.startswith("added to .liza/state.yaml, line ")
@@ -43,7 +37,7 @@ def test_anomaly_is_appended_and_shown(board: Path) -> None:
         "  - timestamp: 2025-01-18T14:32:00Z\n    task: t1\n    reporter: coder-1\n    type: workaround\n"
         "    details:\n      what: a shell script\n      cost: 3\n"
     )
-    assert (board / ".liza" / "state.yaml").read_text() == "version: 1\nanomalies:\n" + shown
+    assert (folder / ".liza" / "state.yaml").read_text() == "version: 1\nanomalies:\n" + shown
 
 
 @pytest.mark.parametrize(
@@ -62,29 +56,29 @@ def test_reported_line_is_where_the_record_begins(tmp_path: Path, state: str) ->
     assert "timestamp: 2025" in (tmp_path / ".liza" / "state.yaml").read_text().splitlines()[line - 1]
 
 
-def test_default_time_is_now_in_utc(board: Path) -> None:
-    assert liza(board, *WORKAROUND[:8], "what=x", TZ="Asia/Tokyo").code == 0
-    assert anomalies(board)[0]["timestamp"].endswith("Z")
-    assert liza(board, "validate").out.endswith("valid\n")
+def test_default_time_is_now_in_utc(folder: Path) -> None:
+    assert liza(folder, *WORKAROUND[:8], "what=x", TZ="Asia/Tokyo").code == 0
+    assert anomalies(folder)[0]["timestamp"].endswith("Z")
+    assert liza(folder, "validate").out.endswith("valid\n")
 
 
-def test_time_in_another_zone_is_stored_in_utc(board: Path) -> None:
-    assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", "2025-01-18T16:32:00+02:00").code == 0
-    assert anomalies(board)[0]["timestamp"] == "2025-01-18T14:32:00Z"
+def test_time_in_another_zone_is_stored_in_utc(folder: Path) -> None:
+    assert liza(folder, *WORKAROUND[:8], "what=x", "--timestamp", "2025-01-18T16:32:00+02:00").code == 0
+    assert anomalies(folder)[0]["timestamp"] == "2025-01-18T14:32:00Z"
 
 
 @pytest.mark.parametrize("time", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_time_at_calendar_limit_does_not_crash(board: Path, time: str) -> None:
-    assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", time).code == 0
+def test_time_at_calendar_limit_does_not_crash(folder: Path, time: str) -> None:
+    assert liza(folder, *WORKAROUND[:8], "what=x", "--timestamp", time).code == 0
 
 
 @pytest.mark.parametrize("time", ["2025-13-01", "yesterday", "14:05", ""])
-def test_invalid_time_is_refused(board: Path, time: str) -> None:
-    assert liza(board, *WORKAROUND[:8], "what=x", "--timestamp", time).code == 1
+def test_invalid_time_is_refused(folder: Path, time: str) -> None:
+    assert liza(folder, *WORKAROUND[:8], "what=x", "--timestamp", time).code == 1
     entry = ("log", "entry", "--agent", "a", "--action", "claimed")
-    assert liza(board, *entry, "--timestamp", time).code == 1
-    assert anomalies(board) == []
-    assert not (board / ".liza" / "log.yaml").exists()
+    assert liza(folder, *entry, "--timestamp", time).code == 1
+    assert anomalies(folder) == []
+    assert not (folder / ".liza" / "log.yaml").exists()
 
 
 VALUES: dict[str, Any] = {
@@ -98,8 +92,8 @@ VALUES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_detail_is_read_as_yaml_or_kept_as_text(board: Path) -> None:
-    found = details(board, *(f"key {number}={text}" for number, text in enumerate(VALUES)))
+def test_detail_is_read_as_yaml_or_kept_as_text(folder: Path) -> None:
+    found = details(folder, *(f"key {number}={text}" for number, text in enumerate(VALUES)))
     read = dict(zip(VALUES, found.values(), strict=True))
     assert {text: (value, type(value)) for text, value in read.items()} == {
         text: (value, type(value)) for text, value in VALUES.items()
@@ -107,36 +101,36 @@ def test_detail_is_read_as_yaml_or_kept_as_text(board: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["404", "null", "{a: 1}", "_1"])
-def test_compared_detail_is_always_text(board: Path, text: str) -> None:
+def test_compared_detail_is_always_text(folder: Path, text: str) -> None:
     result = liza(
-        board, "log", "anomaly", "--type", "retry_loop", "--task", "1", "--reporter", "2", *WHEN, "count=3",
+        folder, "log", "anomaly", "--type", "retry_loop", "--task", "1", "--reporter", "2", *WHEN, "count=3",
         f"error_pattern={text}",
     )  # fmt: skip
     assert result.code == 0, result.err
-    assert anomalies(board)[0]["details"] == {"count": 3, "error_pattern": text}
-    assert (anomalies(board)[0]["task"], anomalies(board)[0]["reporter"]) == ("1", "2")
+    assert anomalies(folder)[0]["details"] == {"count": 3, "error_pattern": text}
+    assert (anomalies(folder)[0]["task"], anomalies(folder)[0]["reporter"]) == ("1", "2")
 
 
-def test_detail_from_file_or_stdin_is_text(board: Path) -> None:
-    (board / "error.txt").write_bytes(b"line 1: [x\n  line 2\n\n")
-    assert details(board, "key=@error.txt") == {"key": "line 1: [x\n  line 2"}
-    assert details(board, "key=-", stdin="3\n") == {"key": "3"}
-    assert details(board, "key=-", stdin=b"caf\xe9\n") == {"key": "caf\\xe9"}
-    assert details(board, "key=-", stdin="a\r\n\ttab\x1b[31m\0") == {"key": "a\r\n\ttab\x1b[31m\0"}
+def test_detail_from_file_or_stdin_is_text(folder: Path) -> None:
+    (folder / "error.txt").write_bytes(b"line 1: [x\n  line 2\n\n")
+    assert details(folder, "key=@error.txt") == {"key": "line 1: [x\n  line 2"}
+    assert details(folder, "key=-", stdin="3\n") == {"key": "3"}
+    assert details(folder, "key=-", stdin=b"caf\xe9\n") == {"key": "caf\\xe9"}
+    assert details(folder, "key=-", stdin="a\r\n\ttab\x1b[31m\0") == {"key": "a\r\n\ttab\x1b[31m\0"}
 
 
 @pytest.mark.parametrize("word", ["novalue", "=x", ""])
-def test_detail_without_key_or_value_is_wrong_usage(board: Path, word: str) -> None:
-    refused(board, liza(board, *WORKAROUND, "what=x", word), code=2)
+def test_detail_without_key_or_value_is_wrong_usage(folder: Path, word: str) -> None:
+    refused(folder, liza(folder, *WORKAROUND, "what=x", word), code=2)
 
 
-def test_duplicate_key_is_wrong_usage(board: Path) -> None:
-    refused(board, liza(board, *WORKAROUND, "what=x", "what=y"), code=2)
+def test_duplicate_key_is_wrong_usage(folder: Path) -> None:
+    refused(folder, liza(folder, *WORKAROUND, "what=x", "what=y"), code=2)
 
 
 @pytest.mark.parametrize("path", ["missing.txt", ".", ""])
-def test_unreadable_detail_file_is_refused(board: Path, path: str) -> None:
-    result = refused(board, liza(board, *WORKAROUND, f"what=@{path}"))
+def test_unreadable_detail_file_is_refused(folder: Path, path: str) -> None:
+    result = refused(folder, liza(folder, *WORKAROUND, f"what=@{path}"))
     assert "quote it" in result.hint()
 
 
@@ -152,32 +146,32 @@ INVALID = {
 
 
 @pytest.mark.parametrize("words", INVALID.values(), ids=INVALID.keys())
-def test_record_unusable_for_its_pattern_is_refused(board: Path, words: list[str | bytes]) -> None:
-    result = refused(board, liza(board, "log", "anomaly", *words))
+def test_record_unusable_for_its_pattern_is_refused(folder: Path, words: list[str | bytes]) -> None:
+    result = refused(folder, liza(folder, "log", "anomaly", *words))
     assert "touching other text" not in result.err, "the record is wrong, not the file"
 
 
-def test_all_problems_of_a_record_are_reported(board: Path) -> None:
-    result = refused(board, liza(board, "log", "anomaly", "--type", "retry_loop", "--task", "", "--reporter", ""))
+def test_all_problems_of_a_record_are_reported(folder: Path) -> None:
+    result = refused(folder, liza(folder, "log", "anomaly", "--type", "retry_loop", "--task", "", "--reporter", ""))
     for word in ("task", "reporter", "count", "error_pattern"):
         assert word in result.err
     assert "add the detail: count=...; add the detail: error_pattern=..." in result.hint()
 
 
-def test_help_names_every_type_and_its_details(board: Path) -> None:
-    table = liza(board, "log", "anomaly", "--help").out.partition("patterns need:\n")[2].partition("\n\n")[0]
+def test_help_names_every_type_and_its_details(folder: Path) -> None:
+    table = liza(folder, "log", "anomaly", "--help").out.partition("patterns need:\n")[2].partition("\n\n")[0]
     rows = [line.split(maxsplit=1) for line in table.splitlines()]
     named = {kind: tuple(needs.replace(" or ", "|").split(", ")) for kind, needs in (row for row in rows if row[1:])}
     assert {row[0]: named.get(row[0], ()) for row in rows} == {name: tuple(each.needed) for name, each in TYPES.items()}
 
 
 @pytest.mark.parametrize("words", [[], ["--type", "x"], ["--task", "t", "--reporter", "r"]])
-def test_missing_options_are_wrong_usage(board: Path, words: list[str]) -> None:
-    assert "--help" in refused(board, liza(board, "log", "anomaly", *words), code=2).hint()
+def test_missing_options_are_wrong_usage(folder: Path, words: list[str]) -> None:
+    assert "--help" in refused(folder, liza(folder, "log", "anomaly", *words), code=2).hint()
 
 
-def test_unknown_type_is_added_with_warning(board: Path) -> None:
-    result = liza(board, "log", "anomaly", "--type", "retry_lop", "--task", "t", "--reporter", "r")
+def test_unknown_type_is_added_with_warning(folder: Path) -> None:
+    result = liza(folder, "log", "anomaly", "--type", "retry_lop", "--task", "t", "--reporter", "r")
     assert result.code == 0
     assert result.err.splitlines()[0].startswith("liza: warning: ")
     assert "did you mean retry_loop?" in result.err

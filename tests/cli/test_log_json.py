@@ -6,39 +6,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import anomalies, liza, new_board
+from tests.cli.run import anomalies, liza
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Path:
-    new_board(tmp_path)
-    return tmp_path
-
-
-def test_record_is_piped_in_and_out_as_json(board: Path) -> None:
+def test_record_is_piped_in_and_out_as_json(folder: Path) -> None:
     record = {
         "type": "workaround",
         "task": "t",
         "reporter": "r",
         "details": {"what": "x\ny", "n": [1, None, {"a": 1.5}]},
     }
-    result = liza(board, "log", "anomaly", "--json", stdin=json.dumps({**record, "timestamp": "2025-01-18T14:32:00Z"}))
+    result = liza(folder, "log", "anomaly", "--json", stdin=json.dumps({**record, "timestamp": "2025-01-18T14:32:00Z"}))
     assert (result.code, result.err) == (0, "")
     envelope = result.json
     assert envelope["record"] == {**record, "timestamp": "2025-01-18T14:32:00Z"}
     assert (envelope["schema"], envelope["command"], envelope["status"]) == (1, "log anomaly", "added")
     assert (envelope["file"], envelope["problems"]) == (".liza/state.yaml", [])
-    assert anomalies(board) == [envelope["record"]]
+    assert anomalies(folder) == [envelope["record"]]
 
 
-def test_options_override_a_piped_record(board: Path) -> None:
+def test_options_override_a_piped_record(folder: Path) -> None:
     piped = json.dumps({"type": "workaround", "task": "t", "reporter": "r", "details": {"what": "x"}})
-    assert liza(board, "log", "anomaly", "--json", "--task", "t2", stdin=piped).json["record"]["task"] == "t2"
+    assert liza(folder, "log", "anomaly", "--json", "--task", "t2", stdin=piped).json["record"]["task"] == "t2"
 
 
-def test_json_with_type_does_not_read_stdin(board: Path) -> None:
+def test_json_with_type_does_not_read_stdin(folder: Path) -> None:
     envelope = liza(
-        board,
+        folder,
         "log",
         "anomaly",
         "--type",
@@ -54,11 +48,11 @@ def test_json_with_type_does_not_read_stdin(board: Path) -> None:
     assert envelope["record"]["details"] == {"what": "x"}
 
 
-def test_non_json_numbers_do_not_break_the_answer(board: Path) -> None:
+def test_non_json_numbers_do_not_break_the_answer(folder: Path) -> None:
     text = '{"type": "workaround", "task": "t", "reporter": "r", "details": {"what": "x", "n": NaN, "i": Infinity}}'
-    result = liza(board, "log", "anomaly", "--json", stdin=text)
+    result = liza(folder, "log", "anomaly", "--json", stdin=text)
     assert (result.code, result.json["schema"]) == (0, 1)
-    assert math.isnan(anomalies(board)[0]["details"]["n"])
+    assert math.isnan(anomalies(folder)[0]["details"]["n"])
 
 
 SOUND = '{"type": "workaround", "task": "t", "reporter": "r", "what": "x"'
@@ -81,17 +75,17 @@ PIPED = {
 
 
 @pytest.mark.parametrize("text", PIPED.values(), ids=PIPED.keys())
-def test_invalid_piped_record_is_refused_in_json(board: Path, text: str) -> None:
-    result = liza(board, "log", "anomaly", "--json", stdin=text)
+def test_invalid_piped_record_is_refused_in_json(folder: Path, text: str) -> None:
+    result = liza(folder, "log", "anomaly", "--json", stdin=text)
     assert result.code == 1
     result.hint()
     envelope = result.json
     assert envelope["status"] == "refused"
     assert envelope["problems"][0]["message"]
-    assert anomalies(board) == []
+    assert anomalies(folder) == []
 
 
-def test_json_error_names_its_command(board: Path) -> None:
+def test_json_error_names_its_command(folder: Path) -> None:
     for words in (["log", "anomaly"], ["--root", ".", "log", "anomaly"], ["log", "--root", ".", "anomaly"]):
-        assert liza(board, *words, "--json", stdin="{}").json["command"] == "log anomaly"
-    assert liza(board, "--root", "nowhere", "validate", "--json").json["command"] == "validate"
+        assert liza(folder, *words, "--json", stdin="{}").json["command"] == "log anomaly"
+    assert liza(folder, "--root", "nowhere", "validate", "--json").json["command"] == "validate"

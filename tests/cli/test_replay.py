@@ -11,10 +11,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from tests.cli.run import environment, liza, new_board, on_a_terminal
+from tests.cli.run import Result, environment, liza, new_board, on_a_terminal, served
 from tests.cli.test_untrusted_text import NASTY, harmless
-from tests.scopes.sprint.run import Ran, served
-from tests.served import Server
 from tests.store.oracle import libyaml_value
 
 OWN = """\
@@ -39,15 +37,15 @@ def time(minutes: int) -> str:
     return f"2025-01-{18 + minutes // 1440}T{minutes // 60 % 24:02}:{minutes % 60:02}:00Z"
 
 
-def live(server: Server, folder: Path, steps: Sequence[Step], rules: str | None = None) -> list[dict[str, Any]]:
+def live(folder: Path, steps: Sequence[Step], rules: str | None = None) -> list[dict[str, Any]]:
     """Run a team that checks its blackboard after each record and each decision; returns its trips."""
     state = new_board(folder, f"version: 1\nsprint: {{timeline: {{started: {time(0)}}}}}\nanomalies: []\n")
     if rules is not None:
         (folder / ".liza" / "rules.yaml").write_text(rules)
     env = environment(folder)
 
-    def run(*words: str) -> Ran:
-        ran = served(server, words, folder, env)
+    def run(*words: str) -> Result:
+        ran = served(words, folder, env)
         assert ran.code in (0, 3), ran.err
         return ran
 
@@ -91,9 +89,9 @@ DECIDED = Step(5, "", "ADR-7")
 
 
 @pytest.fixture(scope="module")
-def worked(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("worked")
-    live(server, folder, [*retries(10, 10, 10, 10), DECIDED, *retries(60, 10, 10)])
+    live(folder, [*retries(10, 10, 10, 10), DECIDED, *retries(60, 10, 10)])
     return folder
 
 
@@ -119,12 +117,12 @@ STEPS = st.lists(
 
 @settings(max_examples=10, phases=ENOUGH)
 @given(steps=STEPS, rules=st.sampled_from([None, OWN]))
-def test_replay_repeats_every_recorded_trip(server: Server, steps: list[Step], rules: str | None) -> None:
+def test_replay_repeats_every_recorded_trip(steps: list[Step], rules: str | None) -> None:
     with TemporaryDirectory() as folder:
-        history = live(server, Path(folder), steps, rules) if steps else []
+        history = live(Path(folder), steps, rules) if steps else []
         if not steps:
             new_board(Path(folder))
-        ran = served(server, ["replay", "--json"], Path(folder), environment(Path(folder)))
+        ran = served(["replay", "--json"], Path(folder), environment(Path(folder)))
         assert ran.code == 0, ran.err
         (replay,) = ran.json["replays"]
     played = [
@@ -211,7 +209,7 @@ def test_higher_threshold_trips_later_or_never(twice: Path) -> None:
 
 @settings(max_examples=10, phases=ENOUGH)
 @given(st.lists(st.integers(1, 60), max_size=12), st.integers(1, 6))
-def test_higher_threshold_never_finds_more(server: Server, gaps: list[int], threshold: int) -> None:
+def test_higher_threshold_never_finds_more(gaps: list[int], threshold: int) -> None:
     with TemporaryDirectory() as folder:
         now = 0
         lines = []
@@ -222,9 +220,9 @@ def test_higher_threshold_never_finds_more(server: Server, gaps: list[int], thre
             )
         new_board(Path(folder), "version: 1\nanomalies:\n" + "".join(lines) if lines else None)
         words = ["replay", "--json", "--set", f"retry_cluster.threshold={threshold}"]
-        (one,) = served(server, words, Path(folder), environment(Path(folder))).json["replays"][1:]
+        (one,) = served(words, Path(folder), environment(Path(folder))).json["replays"][1:]
         words[-1] = f"retry_cluster.threshold={threshold + 1}"
-        (other,) = served(server, words, Path(folder), environment(Path(folder))).json["replays"][1:]
+        (other,) = served(words, Path(folder), environment(Path(folder))).json["replays"][1:]
     assert len(one["trips"]) == (len(gaps) >= threshold)
     assert len(other["trips"]) == (len(gaps) >= threshold + 1)
 
@@ -236,9 +234,9 @@ def test_other_rules_are_compared_with_active_ones(twice: Path) -> None:
     assert then["trips"][0]["record"]["key"] == 0
 
 
-def test_exact_matching_groups_equal_texts(server: Server, tmp_path: Path) -> None:
+def test_exact_matching_groups_equal_texts(tmp_path: Path) -> None:
     texts = ["timeout after 30 s", "timeout after 5 s", "timeout after 30 s", "timeout after 7 s", "timeout after 30 s"]
-    live(server, tmp_path, [Step(10, "retry_loop", text) for text in texts])
+    live(tmp_path, [Step(10, "retry_loop", text) for text in texts])
     (similar,) = liza(tmp_path, "replay", "--json").json["replays"]
     (exact,) = liza(tmp_path, "replay", "--exact", "--json").json["replays"]
     assert [trip["record"]["key"] for trip in similar["trips"]] == [2]
@@ -280,8 +278,8 @@ def test_difference_counts_only_shown_trips(twice: Path) -> None:
     assert liza(twice, *words, "--since", "2025-01-18T00:45:01Z").out.splitlines()[-1] == "difference: 1 fewer"
 
 
-def test_silences_apply_at_their_time(server: Server, tmp_path: Path) -> None:
-    live(server, tmp_path, retries(10, 10))
+def test_silences_apply_at_their_time(tmp_path: Path) -> None:
+    live(tmp_path, retries(10, 10))
     state = tmp_path / ".liza" / "state.yaml"
     silence = f"{{id: s1, rule: retry_cluster, all: true, created: {time(5)}, until: {time(60)}, reason: r, by: ann}}"
     record = "{timestamp: %s, task: t, type: retry_loop, details: {error_pattern: timeout after 30 s}}"
@@ -293,23 +291,15 @@ def test_silences_apply_at_their_time(server: Server, tmp_path: Path) -> None:
     assert [each["silence"]["id"] for each in replay["silenced"]] == ["s1"]
 
 
-def test_log_rules_read_the_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "words"), [(".liza/rules.yaml", []), ("other.yaml", ["--rules", "other.yaml"])])
+def test_log_rules_read_the_log(tmp_path: Path, file: str, words: list[str]) -> None:
     new_board(tmp_path)
-    (tmp_path / ".liza" / "rules.yaml").write_text(LOG_RULE)
+    (tmp_path / file).write_text(LOG_RULE)
     entries = [f"- {{timestamp: {time(at)}, agent: a, action: deploy, detail: x}}\n" for at in (1, 2)]
     (tmp_path / ".liza" / "log.yaml").write_text("".join(entries))
-    (replay,) = liza(tmp_path, "replay", "--json").json["replays"]
-    assert [trip["record"] for trip in replay["trips"]] == [{"stream": "log", "key": 1}]
-
-
-def test_other_log_rules_read_the_log_too(tmp_path: Path) -> None:
-    new_board(tmp_path)
-    (tmp_path / "other.yaml").write_text(LOG_RULE)
-    entries = [f"- {{timestamp: {time(at)}, agent: a, action: deploy, detail: x}}\n" for at in (1, 2)]
-    (tmp_path / ".liza" / "log.yaml").write_text("".join(entries))
-    now, then = liza(tmp_path, "replay", "--rules", "other.yaml", "--json").json["replays"]
-    assert now["trips"] == []
-    assert [trip["record"] for trip in then["trips"]] == [{"stream": "log", "key": 1}]
+    replays = liza(tmp_path, "replay", "--json", *words).json["replays"]
+    assert [len(each["trips"]) for each in replays] == [*([0] if words else []), 1]
+    assert [trip["record"] for trip in replays[-1]["trips"]] == [{"stream": "log", "key": 1}]
 
 
 # --- no traces, and no control characters on a terminal ---------------------------------------------------------------

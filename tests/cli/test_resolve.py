@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN
 from tests.scopes.sprint.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
-from tests.scopes.sprint.run import BIN, LATER, NOW, Board, record
+from tests.scopes.sprint.run import LATER, NOW, Board, record
 
 AT = "2025-01-18T18:00:00Z"
 

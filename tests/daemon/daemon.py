@@ -14,8 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.cli.run import Result, served
 from tests.daemon.writers import save, text_of
-from tests.scopes.sprint.run import Board, Ran, record, served
+from tests.scopes.sprint.run import Board, record
 from tests.served import Started, server
 
 PATIENCE = 20.0  # seconds; only a failing test waits this long
@@ -240,7 +241,7 @@ class Daemon:
 
 
 @contextmanager
-def in_background(board: Watched | Path, *arguments: str) -> Iterator[Ran]:
+def in_background(board: Watched | Path, *arguments: str) -> Iterator[Result]:
     """A detached daemon, ended in any case."""
     root = board if isinstance(board, Path) else board.root
     started = run(root, "watch", "--background", "--interval", str(TICK), *arguments)
@@ -250,6 +251,6 @@ def in_background(board: Watched | Path, *arguments: str) -> Iterator[Ran]:
         run(root, "watch", "--stop")
 
 
-def run(root: Path, *arguments: str, env: dict[str, str] | None = None) -> Ran:
+def run(root: Path, *arguments: str, env: dict[str, str] | None = None) -> Result:
     """`liza` in a folder that need not have a blackboard."""
-    return served(server(), arguments, root, {**environment(root), **(env or {})}, limit=PATIENCE)
+    return served(arguments, root, {**environment(root), **(env or {})}, limit=PATIENCE)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN
 from tests.daemon.daemon import OUTAGE, RETRIES, STATE, TICK, Daemon, Watched, environment, in_background, run, until
 from tests.daemon.stepped import SteppedWatcher
 from tests.daemon.writers import text_of
-from tests.scopes.sprint.run import BIN
 
 BACKENDS = pytest.mark.parametrize("backend", [(), ("--poll",)], ids=["inotify", "polling"])
 

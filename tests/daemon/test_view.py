@@ -7,9 +7,9 @@ import click
 import pytest
 
 from liza.cli import show
+from tests.cli.run import BIN
 from tests.daemon.daemon import RETRIES, STATE, TICK, Watched, environment, run, until
 from tests.daemon.writers import save
-from tests.scopes.sprint.run import BIN
 from tests.tools import needs
 
 BLOCKED = STATE.replace("status:   CLAIMED", "status: BLOCKED\n    blocked_reason: no access")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.scopes.sprint.run import BIN
+from tests.cli.run import BIN
 from tests.tools import needs
 
 

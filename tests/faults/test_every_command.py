@@ -24,12 +24,13 @@ from liza.daemon import alarm_causes, escalation_page, watch_lock
 from liza.scopes import rules_file
 from liza.scopes.slices import diagnostic_reports
 from liza.store import backups
+from tests.cli.run import BIN
 from tests.daemon.daemon import RETRIES, Watched
 from tests.daemon.stepped import SteppedWatcher
 from tests.faults import steps
 from tests.faults.children import Child
 from tests.scopes.sprint.cases import RETRY
-from tests.scopes.sprint.run import BIN, NOW, Board, state, unharmed
+from tests.scopes.sprint.run import NOW, Board, state, unharmed
 
 LATER = ("--now", "2025-01-18T18:00:00Z")
 ANOMALY = ("log", "anomaly", "--type", "spec_gap", "--task", "task-1", "--reporter", "b", "spec_ref=x")

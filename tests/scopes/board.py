@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar
 
-from tests.scopes.sprint.run import BIN, BUG, Ran, controls, served
-from tests.served import Server
+from tests.cli.run import BIN, Result, served
+from tests.scopes.sprint.run import BUG, controls
 from tests.store.oracle import libyaml_value
 
 STATE = """\
@@ -62,16 +62,15 @@ class ServedBoard(ScopeBoard):
 
     section: ClassVar[str]
 
-    def __init__(self, root: Path, server: Server) -> None:
+    def __init__(self, root: Path) -> None:
         super().__init__(root)
-        self.server = server
         self.env: dict[str, str] = {}
 
-    def run(self, *words: str, cwd: Path | None = None) -> Ran:
+    def run(self, *words: str, cwd: Path | None = None) -> Result:
         """Any command; other sections keep every byte, and no control character is printed."""
         env = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(self.root), "LANG": "C.UTF-8", **self.env}
         before = self._other_bytes()
-        ran = served(self.server, words, cwd or self.root, env)
+        ran = served(words, cwd or self.root, env)
         assert ran.code != BUG, ran.err
         assert controls(ran.out.replace("\t", "") + ran.err) == [], "a raw control character was printed"
         assert self._other_bytes() == before

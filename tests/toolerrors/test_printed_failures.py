@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from liza.toolerrors import printed_failures
+from tests.cli.run import Result
 from tests.scopes.slices.run import Slices
-from tests.scopes.sprint.run import Ran
 
 RULE = "-" * 70
 PYTEST = "FAILED tests/test_it.py::TestA::test_bad[1-x] - assert 500 == 409\n1 failed in 0.02s\n"
@@ -24,7 +24,7 @@ ALONE = (
 IN_C = "a.out: x.c:5: main: Assertion `x == 1' failed.\nAborted (core dumped)\n"
 
 
-def run(slices: Slices, output: str, *words: str, code: int = 1) -> Ran:
+def run(slices: Slices, output: str, *words: str, code: int = 1) -> Result:
     """`liza attempt exec` of a runner that prints this, and writes no report."""
     (slices.root / "printed").write_text(output)
     return slices.attempt("exec", "--slice", "S-1", *words, "--", "sh", "-c", f"cat printed; exit {code}")

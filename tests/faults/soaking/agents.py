@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.cli.run import BIN
 from tests.daemon.daemon import environment
 from tests.daemon.writers import text_of
 from tests.faults.children import Counter
-from tests.scopes.sprint.run import BIN
 
 _REWRITE = 'text=$(cat "$FILE") && { printf "%s\\n" "$text"; cat; } > "$FILE"'
 

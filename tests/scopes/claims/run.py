@@ -13,8 +13,9 @@ from typing import Any, cast
 from unittest.mock import patch
 
 from liza.cli.main import run as liza
+from tests.cli.run import Result
 from tests.scopes.board import ScopeBoard
-from tests.scopes.sprint.run import BUG, Ran, controls
+from tests.scopes.sprint.run import BUG, controls
 from tests.store.oracle import libyaml_value
 
 # The example of the protocol.
@@ -44,7 +45,7 @@ class Claims(ScopeBoard):
         ours = re.search(rb"^(?:claims|stages|circuit_breaker):", raw, re.MULTILINE)
         return raw[: ours.start() if ours else len(raw)].rstrip()
 
-    def run(self, *words: str, stdin: bytes = b"") -> Ran:
+    def run(self, *words: str, stdin: bytes = b"") -> Result:
         """Any command; other sections keep every byte, and no control character is printed."""
         before = self.other_bytes
         out, err = io.StringIO(), io.StringIO()
@@ -58,26 +59,26 @@ class Claims(ScopeBoard):
         ):
             options = words.index("--") if "--" in words else len(words)
             code = liza([*words[:options], "--root", str(self.root), *words[options:]])
-        ran = Ran(code, out.getvalue(), err.getvalue())
+        ran = Result(code, out.getvalue(), err.getvalue())
         assert code != BUG, ran.err
         assert controls(ran.out + ran.err) == [], "a raw control character was printed"
         assert self.other_bytes == before
         return ran
 
-    def run_now(self, *words: str, stdin: bytes = b"") -> Ran:
+    def run_now(self, *words: str, stdin: bytes = b"") -> Result:
         """A command that takes `--now`, a minute after the last one."""
         return self.run(*words, *self.tick(), stdin=stdin)
 
-    def claim(self, verb: str, *words: str, stdin: bytes = b"") -> Ran:
+    def claim(self, verb: str, *words: str, stdin: bytes = b"") -> Result:
         return self.run_now("claim", verb, *words, stdin=stdin)
 
-    def stage(self, verb: str, *words: str) -> Ran:
+    def stage(self, verb: str, *words: str) -> Result:
         return self.run_now("stage", verb, *words)
 
     def add(self, name: str = "C-001", *words: str) -> None:
         assert self.claim("add", name, "--text", f"the text of {name}", *words).code == 0
 
-    def round(self, *objections: str, words: str = "", name: str = "C-001") -> Ran:
+    def round(self, *objections: str, words: str = "", name: str = "C-001") -> Result:
         """One round with these objections, all answered alike."""
         pairs = [word for each in objections for word in ("--objection", each, "--response", f"no to {each}")]
         return self.claim("round", name, *pairs, *shlex.split(words))
@@ -112,7 +113,7 @@ class Claims(ScopeBoard):
         return [each for each in self.at(name).get("history", []) if each["event"] == "disputed"]
 
 
-def json_of(ran: Ran) -> dict[str, Any]:
+def json_of(ran: Result) -> dict[str, Any]:
     return cast(dict[str, Any], json.loads(ran.out))
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN
 from tests.scopes.claims.run import HARNESS, Claims, frozen_part, json_of
-from tests.scopes.sprint.run import BIN
 from tests.tools import needs
 
 WAYS_OUT = (

@@ -1,7 +1,5 @@
 """Claims as people write them: lists and mappings, numeric ids, missing or odd fields."""
 
-import re
-
 import pytest
 
 from tests.scopes.claims.run import Claims, json_of
@@ -192,20 +190,6 @@ def test_adding_again_changes_nothing_and_other_text_is_refused(lab: Claims) -> 
     assert (ran.code, "liza claim edit C-001" in ran.err) == (1, True)
     assert lab.text == before
     assert lab.claim("add", "C-002", "--text", "x", "--depends-on", "C-9").code == 1
-
-
-def test_every_command_has_help_with_example_and_root(lab: Claims) -> None:
-    verbs = {
-        "claim": "add round edit promote kill resolve reexamine list show ledger summary import",
-        "stage": "advance data close list",
-    }
-    for family, listed in verbs.items():
-        names = listed.split()
-        shown = lab.run(family, "--help").out
-        assert all(re.search(rf"^  {name} ", shown, re.MULTILINE) for name in names)
-        for name in names:
-            ran = lab.run(family, name, "--help")
-            assert (ran.code, "--root" in ran.out, "\n    liza " in ran.out) == (0, True, True), name
 
 
 # --- unwritable claims ----------------------------------------------------------------------------------------------

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN, Result, served
 from tests.scopes.claims.run import HARNESS, Claims, json_of
-from tests.scopes.sprint.run import BIN, Ran, served
-from tests.served import Server
 
 GOSSIP = """\
 claims:
@@ -16,9 +15,9 @@ claims:
 """
 
 
-def gate(lab: Claims, server: Server, *words: str) -> Ran:
+def gate(lab: Claims, *words: str) -> Result:
     """The gate in a process of its own, because it writes to the streams directly."""
-    return served(server, ["gate", *words], lab.root, {"PATH": str(BIN), "HOME": str(lab.root)})
+    return served(["gate", *words], lab.root, {"PATH": str(BIN), "HOME": str(lab.root)})
 
 
 def test_last_stage_is_refused_with_disputes_and_ways_out(lab: Claims) -> None:
@@ -125,27 +124,27 @@ def test_last_stage_closed_by_hand_over_dispute_is_reported(lab: Claims) -> None
     assert message in lab.run("status").out
 
 
-def test_gate_agrees_for_last_stage_and_claim(lab: Claims, server: Server) -> None:
+def test_gate_agrees_for_last_stage_and_claim(lab: Claims) -> None:
     lab.add("C-002", "--stage", "S5")
-    assert [gate(lab, server, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [0, 0]
+    assert [gate(lab, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [0, 0]
     lab.dispute()
     for words in (("--stage", "S5"), ("--stage", "s5"), ("--claim", "C-001")):
-        ran = gate(lab, server, *words)
+        ran = gate(lab, *words)
         assert ran.code == 2
         assert "C-001 is DISPUTED" in ran.err
         assert "liza claim resolve C-001 --new-data REF" in ran.err
-    assert [gate(lab, server, *words).code for words in (("--stage", "S4"), ("--claim", "C-002"))] == [0, 0]
+    assert [gate(lab, *words).code for words in (("--stage", "S4"), ("--claim", "C-002"))] == [0, 0]
     lab.claim("resolve", "C-001", "--drop", "-m", "x")
-    assert [gate(lab, server, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [0, 0]
+    assert [gate(lab, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [0, 0]
 
 
-def test_gate_stops_for_broken_freeze_and_unchecked_loop(lab: Claims, server: Server) -> None:
+def test_gate_stops_for_broken_freeze_and_unchecked_loop(lab: Claims) -> None:
     lab.dispute()
     lab.edit("    status: DISPUTED", "    status: ACCEPTED")
-    assert gate(lab, server, "--claim", "C-001").code == 2
+    assert gate(lab, "--claim", "C-001").code == 2
     lab.write(f"version: 1\n{GOSSIP}")
     before = lab.text
-    assert [gate(lab, server, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [2, 2]
+    assert [gate(lab, *words).code for words in (("--stage", "S5"), ("--claim", "C-001"))] == [2, 2]
     assert lab.text == before
 
 
@@ -220,12 +219,12 @@ def test_last_stage_passed_by_hand_over_dispute_is_reported(lab: Claims, stages:
     assert "despite a dispute: C-001 is DISPUTED" in lab.run("status").out
 
 
-def test_gate_stops_beyond_the_last_stage(lab: Claims, server: Server) -> None:
+def test_gate_stops_beyond_the_last_stage(lab: Claims) -> None:
     lab.stage("advance", "S5")
     lab.dispute()
-    assert [gate(lab, server, "--stage", name).code for name in ("S6", "S4")] == [2, 0]
+    assert [gate(lab, "--stage", name).code for name in ("S6", "S4")] == [2, 0]
     lab.claim("resolve", "C-001", "--drop", "-m", "x")
-    assert gate(lab, server, "--stage", "S6").code == 0
+    assert gate(lab, "--stage", "S6").code == 0
 
 
 # --- stages ---------------------------------------------------------------------------------------------------------

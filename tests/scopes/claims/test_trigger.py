@@ -47,15 +47,6 @@ def test_which_rounds_freeze_a_claim(lab: Claims, rounds: list[str], codes: list
     assert (lab.at()["status"] == "DISPUTED") == (codes[-1] == 3)
 
 
-def test_repeated_round_makes_no_second_dispute(lab: Claims) -> None:
-    lab.dispute()
-    before = lab.text
-    assert lab.codes(HARNESS, HARNESS, HARNESS) == [3, 3, 3]
-    assert lab.text == before
-    assert len(lab.disputes()) == 1
-    assert lab.actions.count("claim_disputed") == 1
-
-
 def test_json_shows_progress_towards_a_dispute(lab: Claims) -> None:
     lab.add()
     lab.codes(HARNESS)

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.scopes.loops.run import Loops
-from tests.served import Server
 
 
 @pytest.fixture
-def loops(tmp_path: Path, server: Server) -> Loops:
-    return Loops(tmp_path / "team", server)
+def loops(tmp_path: Path) -> Loops:
+    return Loops(tmp_path / "team")

@@ -2,18 +2,18 @@
 
 from typing import Any
 
+from tests.cli.run import Result
 from tests.scopes.board import ServedBoard
-from tests.scopes.sprint.run import Ran
 
 
 class Loops(ServedBoard):
     section = "loops"
 
-    def loop(self, verb: str, *words: str) -> Ran:
+    def loop(self, verb: str, *words: str) -> Result:
         """`liza loop VERB`, a minute after the last command."""
         return self.run("loop", verb, *words, *self.tick())
 
-    def record(self, *words: str, name: str = "coder-1") -> Ran:
+    def record(self, *words: str, name: str = "coder-1") -> Result:
         return self.loop("record", name, *words)
 
     def codes(self, *iterations: str) -> list[int]:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN
 from tests.daemon.daemon import Daemon, Watched, until
 from tests.scopes.loops.run import Loops
-from tests.scopes.sprint.run import BIN
 
 LOOP = """\
 loops:
@@ -79,11 +79,3 @@ def test_singular_and_plural_counts(loops: Loops) -> None:
     loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
     assert "4 iterations  " in loops.loop("list").out
     assert "tripped once" in loops.loop("status", "coder-1").out
-
-
-def test_status_shows_stopped_loop_and_halts_no_agent(loops: Loops) -> None:
-    loops.codes("--files-changed 0", "--files-changed 0", "--files-changed 0")
-    ran = loops.run("status")
-    assert ran.code == 0
-    assert "stopped: loop coder-1 is OPEN: No progress for 3 iterations\n" in ran.out
-    assert loops.run("status", "--json").json["stopped"] == ["loop coder-1 is OPEN: No progress for 3 iterations"]

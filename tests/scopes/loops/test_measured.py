@@ -1,16 +1,9 @@
 """Without --files-changed, a git worktree is measured between the ends of two iterations."""
 
-import subprocess
-from pathlib import Path
-
 import pytest
 
+from tests.run.repositories import git
 from tests.scopes.loops.run import Loops
-
-
-def git(folder: Path, *words: str) -> None:
-    who = ["-c", "user.name=t", "-c", "user.email=t@t", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
 
 
 @pytest.fixture
@@ -43,16 +36,6 @@ def test_idle_iteration_after_commit_changed_nothing(repository: Loops) -> None:
 def test_tree_dirty_before_is_not_progress(repository: Loops) -> None:
     (repository.root / "a.txt").write_text("two\n")
     assert measured(repository) == 1
-    assert measured(repository) == 0
-
-
-def test_untracked_files_count(repository: Loops) -> None:
-    (repository.root / "b c.txt").write_text("new\n")
-    assert measured(repository) == 1
-
-
-def test_files_below_the_blackboard_do_not_count(repository: Loops) -> None:
-    (repository.folder / "notes.md").write_text("thinking\n")
     assert measured(repository) == 0
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN, Result, served
 from tests.scopes.loops.run import Loops
-from tests.scopes.sprint.run import BIN, Ran, served
-from tests.served import Server
 
 
 def restore(loops: Loops, err: str) -> None:
@@ -18,18 +17,18 @@ def restore(loops: Loops, err: str) -> None:
     subprocess.run(["cp", *shlex.split(command)], cwd=loops.root, check=True)
 
 
-def test_restore_command_works_in_any_folder(tmp_path: Path, server: Server) -> None:
-    loops = Loops(tmp_path / "it's a team", server)
+def test_restore_command_works_in_any_folder(tmp_path: Path) -> None:
+    loops = Loops(tmp_path / "it's a team")
     loops.codes("--files-changed 1")
     loops.state.write_text("")
     restore(loops, run(loops, "loop", "status", "coder-1").err)
     assert loops.codes("--files-changed 1") == [0]
 
 
-def run(loops: Loops, *words: str) -> Ran:
+def run(loops: Loops, *words: str) -> Result:
     """A command on a broken board, without the check for unchanged bytes."""
     env = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(loops.root), "LANG": "C.UTF-8"}
-    return served(loops.server, words, loops.root, env)
+    return served(words, loops.root, env)
 
 
 BROKEN: dict[str, Callable[[str], str]] = {

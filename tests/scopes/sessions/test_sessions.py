@@ -12,6 +12,7 @@ import pytest
 from tests.cli.run import installed, liza
 from tests.clients.hook import SESSION, event, failing, run, spooled
 from tests.daemon.daemon import until
+from tests.run.repositories import git
 from tests.store.oracle import libyaml_value
 
 BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "pytest -q"}, tool_use_id="next")
@@ -288,11 +289,6 @@ def test_session_that_no_hook_reports_is_only_asked_to_stop(folder: Path) -> Non
 
 
 # --- names and tasks --------------------------------------------------------------------------------------------------
-
-
-def git(folder: Path, *words: str) -> None:
-    who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
-    subprocess.run(["git", "-C", folder, *who, *words], check=True, capture_output=True)
 
 
 def task_in(folder: Path, cwd: Path, **env: str) -> object:

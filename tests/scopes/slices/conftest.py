@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.scopes.slices.run import Slices
-from tests.served import Server
 
 
 @pytest.fixture
-def slices(tmp_path: Path, server: Server) -> Slices:
-    return Slices(tmp_path / "team", server)
+def slices(tmp_path: Path) -> Slices:
+    return Slices(tmp_path / "team")

@@ -3,21 +3,20 @@
 from pathlib import Path
 from typing import Any
 
+from tests.cli.run import Result
 from tests.scopes.board import ServedBoard
-from tests.scopes.sprint.run import Ran
-from tests.served import Server
 from tests.store.oracle import libyaml_value
 
 
 class Slices(ServedBoard):
     section = "slices"
 
-    def __init__(self, root: Path, server: Server) -> None:
-        super().__init__(root, server)
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
         self.diagnostics = self.folder / "diagnostics"
         self.env = {"GIT_CEILING_DIRECTORIES": str(root.parent)}
 
-    def attempt(self, verb: str, *words: str, cwd: Path | None = None) -> Ran:
+    def attempt(self, verb: str, *words: str, cwd: Path | None = None) -> Result:
         """`liza attempt VERB`, a minute after the last command."""
         return self.run("attempt", verb, *self.tick(), *words, cwd=cwd)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN, liza
 from tests.daemon.daemon import Daemon, Watched, until
 from tests.scopes.slices.run import Slices
-from tests.scopes.sprint.run import BIN
 from tests.store.oracle import libyaml_value
 
 SLICES = """\
@@ -263,16 +263,12 @@ def test_untrusted_text_is_kept_verbatim_and_harmless(slices: Slices) -> None:
     "text", ["\x00", "a\x00b", "\x85\u2028", "\ud7ff\ue000\uffff", "\\", "|\n  x\n", "- a\n", "\n\n"]
 )
 def test_odd_texts_are_kept_unchanged(slices: Slices, text: str) -> None:
-    from tests.cli.run import liza
-
     result = liza(slices.root, "attempt", "fail", "--slice", "S-1", "--test", "t", "--error", "-", stdin=text)
     assert result.code == 0, result.err
     assert slices.at()["tests"][0]["last_error"] == text
 
 
 def test_invalid_utf8_becomes_escapes(slices: Slices) -> None:
-    from tests.cli.run import liza
-
     result = liza(
         slices.root, "attempt", "fail", "--slice", "S-1", "--test", b"t\xff", "--error", b"\xfe", "--files", b"f\xfd"
     )
@@ -282,8 +278,6 @@ def test_invalid_utf8_becomes_escapes(slices: Slices) -> None:
 
 
 def test_megabyte_error_is_kept_in_a_file(slices: Slices) -> None:
-    from tests.cli.run import liza
-
     text = "x" * 1_000_000
     for _ in range(3):
         liza(slices.root, "attempt", "fail", "--slice", "S-1", "--test", "t", "--error", "-", stdin=text)

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.run import liza
+from tests.cli.run import Result, liza
 from tests.scopes.slices.run import Slices
-from tests.scopes.sprint.run import Ran
 
 ERROR = "FAILED tests/test_a.py::a\nE       assert 500 == 409\n\x1b[31m1 failed\x1b[0m | <b>in</b> 0.1s"
 ANSWER = {
@@ -32,7 +31,7 @@ def stopped(slices: Slices) -> Slices:
     return slices
 
 
-def diagnose(slices: Slices, answer: Any, *words: str) -> Ran:
+def diagnose(slices: Slices, answer: Any, *words: str) -> Result:
     (slices.root / "answer.yaml").write_text(answer if isinstance(answer, str) else json.dumps(answer))
     return slices.attempt("diagnose", "--slice", "S-1", "--from", "answer.yaml", *words)
 

@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import environment
+from tests.cli.run import BIN, Result, environment
 from tests.daemon.daemon import until
 from tests.run.repositories import SETTINGS, repository
 from tests.scopes.slices.run import Slices
-from tests.scopes.sprint.run import BIN, Ran
 
 REPORTS = Path(__file__).parents[2] / "toolerrors" / "reports"
 FAILING = "test_conflict_on_duplicate_email"
 
 
-def junit(slices: Slices, report: str | Path, *words: str) -> Ran:
+def junit(slices: Slices, report: str | Path, *words: str) -> Result:
     """Import the report of a new run: the same bytes with a later time."""
     file = REPORTS / report
     if file.is_file():
@@ -28,7 +27,7 @@ def junit(slices: Slices, report: str | Path, *words: str) -> Ran:
     return slices.attempt("junit", str(file), "--slice", "S-1", *words)
 
 
-def run(slices: Slices, *words: str) -> Ran:
+def run(slices: Slices, *words: str) -> Result:
     """`liza attempt exec` with the command."""
     return slices.attempt("exec", "--slice", "S-1", *words)
 

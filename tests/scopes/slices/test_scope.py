@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.cli.run import Result
 from tests.run.repositories import SETTINGS, commit, git, repository
 from tests.scopes.slices.run import Slices
-from tests.scopes.sprint.run import Ran
 
 PLAN = {
     "packages": ["internal/version", "internal/cmd/version.go", "example.org/app/internal/auth", "com.acme.users"],
@@ -90,7 +90,7 @@ def plan(slices: Slices, graph: Any = None) -> None:
     (slices.root / "go.mod").write_text("module example.org/app\n\ngo 1.22\n")
 
 
-def scope(slices: Slices, *files: str, **more: Any) -> Ran:
+def scope(slices: Slices, *files: str, **more: Any) -> Result:
     return slices.attempt("scope", "--slice", "S-1", *files, **more)
 
 
@@ -240,7 +240,7 @@ FOUR = {
 }
 
 
-def justify(slices: Slices, **changed: str) -> Ran:
+def justify(slices: Slices, **changed: str) -> Result:
     given = {**FOUR, **{f"--{name}": text for name, text in changed.items()}}
     return slices.attempt("justify", "--slice", "S-1", *(word for pair in given.items() for word in pair))
 

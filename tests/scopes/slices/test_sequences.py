@@ -96,12 +96,6 @@ def test_attempts_after_a_trip_are_refused_and_not_counted(slices: Slices) -> No
     assert [test["test_name"] for test in record["tests"]] == ["a"]
 
 
-def test_other_slices_continue(slices: Slices) -> None:
-    slices.does("fail a", "fail a", "fail a")
-    assert slices.does("fail a", "fail a", name="S-2") == [0, 0]
-    assert slices.run("gate", "--slice", "S-2").code == 0
-
-
 def test_gate_stops_a_stopped_slice_with_reason(slices: Slices) -> None:
     assert slices.run("gate", "--slice", "S-1").code == 0, "an unknown slice may continue"
     slices.does("fail a", "fail a")
@@ -119,18 +113,3 @@ def test_gate_stops_a_stopped_slice_with_reason(slices: Slices) -> None:
 def test_gate_stops_for_an_empty_name(slices: Slices, option: str) -> None:
     ran = slices.run("gate", option, "")
     assert (ran.code, f"no {option[2:]} is named" in ran.err, f"after {option}" in ran.err) == (2, True, True)
-
-
-@pytest.mark.parametrize("verb", ["start", "fail", "pass", "infra", "arch-stop", "status"])
-def test_every_command_answers_in_json(slices: Slices, verb: str) -> None:
-    slices.does("fail a", "fail a")
-    about = {"arch-stop": ["-m", "why"], "status": []}.get(verb, ["--test", "a"])
-    ran = slices.attempt(verb, "--slice", "S-1", *about, "--json")
-    answer = ran.json
-    assert (answer["schema"], answer["command"], answer["slice_id"]) == (1, f"attempt {verb}", "S-1")
-    assert ran.code == (3 if answer["slice_status"] != "ACTIVE" else 0)
-    assert answer["limits"] == {"test": 3, "slice": 7}
-    assert answer["total_failed_attempts"] == (3 if verb == "fail" else 2)
-    assert answer["tests"][0].keys() >= {
-        "test_name", "attempt_count", "files_touched", "description", "last_error", "checkpoint_tag",
-    }  # fmt: skip

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.run import environment
+from tests.cli.run import BIN, Result, environment
 from tests.run.repositories import SETTINGS, repository
 from tests.scopes.slices.run import Slices
-from tests.scopes.sprint.run import BIN, Ran
 
 FAILS = "<failure>assert 500 == 409</failure>"
 
@@ -27,7 +26,7 @@ def write(slices: Slices, *cases: str, age: int = 0) -> Path:
     return file
 
 
-def junit(slices: Slices, *words: str | Path) -> Ran:
+def junit(slices: Slices, *words: str | Path) -> Result:
     return slices.attempt("junit", "--slice", "S-1", *map(str, words))
 
 

@@ -10,20 +10,20 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
+from tests.cli.run import BIN, Result, served
 from tests.scopes.sprint import run
-from tests.scopes.sprint.run import BIN, Board, Ran, unharmed
-from tests.served import server
+from tests.scopes.sprint.run import Board, unharmed
 
 REACHED = "the place was reached"
 
 
-def interleaved(board: Board, arguments: Sequence[str], place: str, *others: Sequence[str]) -> Ran:
+def interleaved(board: Board, arguments: Sequence[str], place: str, *others: Sequence[str]) -> Result:
     """`liza` with these arguments. At the first call of `place` the others are run.
 
     A place is "before module:function" or "after module:function", with the end of the first argument if it matters.
     """
     before = board.state.read_bytes()
-    ran = run.served(server(), arguments, board.root, board.environment(), place=place, others=others)
+    ran = served(arguments, board.root, board.environment(), place=place, others=others)
     assert REACHED in ran.err, ran.err
     assert "Traceback" not in ran.err, ran.err
     assert ran.code != run.BUG, ran.err

@@ -8,15 +8,14 @@ import json
 import os
 import re
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from tests.served import Server, server
+from tests.cli.run import BIN, Result, served
+from tests.served import server
 from tests.store.oracle import libyaml_value
 
-BIN = Path(sys.executable).parent
 NOW = "2025-01-18T17:30:00Z"
 LATER = "2025-01-18T18:30:00Z"
 BUG = 70
@@ -61,20 +60,6 @@ remarks: >-
 _BEGIN, _END = b"\ncircuit_breaker:", b"\n# behind the section"
 
 
-class Ran(NamedTuple):
-    """A command's exit code and output."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        document = json.loads(self.out)
-        assert isinstance(document, dict)
-        return document
-
-
 def record(kind: str, task: str = "task-1", at: str = "2025-01-18T14:00:00Z", **details: Any) -> dict[str, Any]:
     return {"timestamp": at, "task": task, "reporter": "coder-1", "type": kind, "details": details}
 
@@ -90,15 +75,11 @@ def state(records: Sequence[Mapping[str, Any]], breaker: str = BREAKER) -> str:
     return anomalies + breaker + TAIL
 
 
-def _start(program: str, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> Ran:
+def _start(program: str, arguments: Sequence[str], cwd: Path, env: dict[str, str]) -> Result:
     if program == "liza":
-        return served(server(), arguments, cwd, env)
+        return served(arguments, cwd, env)
     done = subprocess.run([BIN / program, *arguments], cwd=cwd, env=env, capture_output=True, check=False)
-    return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def served(server: Server, arguments: Sequence[str], cwd: Path, env: dict[str, str], **more: Any) -> Ran:
-    return Ran(*server.run(arguments, cwd, env, **more))
+    return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 class Board:
@@ -138,7 +119,7 @@ class Board:
 
     # --- liza ---
 
-    def run(self, *arguments: str, program: str = "liza", env: Mapping[str, str] | None = None) -> Ran:
+    def run(self, *arguments: str, program: str = "liza", env: Mapping[str, str] | None = None) -> Result:
         before = self._bytes()
         ran = _start(program, arguments, self.root, self.environment(env))
         assert ran.code != BUG, ran.err
@@ -150,10 +131,10 @@ class Board:
     def _bytes(self) -> bytes:
         return self.state.read_bytes() if self.state.is_file() else b""
 
-    def analyze(self, *arguments: str, now: str = NOW, env: Mapping[str, str] | None = None) -> Ran:
+    def analyze(self, *arguments: str, now: str = NOW, env: Mapping[str, str] | None = None) -> Result:
         return self.run("analyze", "--now", now, *arguments, env=env)
 
-    def resolve(self, text: str = "ADR-003 created", *arguments: str, now: str = "2025-01-18T18:00:00Z") -> Ran:
+    def resolve(self, text: str = "ADR-003 created", *arguments: str, now: str = "2025-01-18T18:00:00Z") -> Result:
         return self.run("resolve", "-m", text, "--by", "alice", "--now", now, *arguments)
 
     def environment(self, env: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -8,9 +8,10 @@ from tempfile import NamedTemporaryFile
 
 import pytest
 
+from tests.cli.run import BIN
 from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
 from tests.scopes.sprint.markdown import parts, tables
-from tests.scopes.sprint.run import BIN, LATER, NOW, Board, record, state
+from tests.scopes.sprint.run import LATER, NOW, Board, record, state
 from tests.tools import needs
 
 # Both edits of the protocol, word for word.

@@ -15,9 +15,10 @@ from liza.scopes.rules_file import read_rules
 from liza.scopes.sprint.evaluate import FollowUpFailed
 from liza.store.board import Board as Blackboard
 from liza.store.paths import Paths
+from tests.cli.run import BIN
 from tests.faults import steps
 from tests.scopes.sprint.cases import RETRY, board_with, tripped
-from tests.scopes.sprint.run import BIN, LATER, Board, listed, state
+from tests.scopes.sprint.run import LATER, Board, listed, state
 from tests.tools import needs
 
 FLOW = "{version: 1, anomalies: [%s], circuit_breaker: {status: OK, current_trigger: null, history: []}}\n"

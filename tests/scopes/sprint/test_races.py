@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import BIN
 from tests.scopes.sprint.cases import ASSUMPTION, RETRY, board_with, tripped
-from tests.scopes.sprint.run import BIN, BUG, LATER, NOW, Board, record, unharmed
+from tests.scopes.sprint.run import BUG, LATER, NOW, Board, record, unharmed
 from tests.scopes.sprint.test_interleavings import consistent
 
 pytestmark = pytest.mark.slow  # deterministic cases are in test_interleavings

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.cli.run import Result
 from tests.scopes.sprint.cases import EACH, OUTAGE, RETRY, Case, board_with, tripped
 from tests.scopes.sprint.markdown import parts, tables, well_formed
-from tests.scopes.sprint.run import LATER, NOW, Board, Ran, record, state
+from tests.scopes.sprint.run import LATER, NOW, Board, record, state
 from tests.store.oracle import libyaml_value
 
 EVENING = "2025-01-18T19:30:00Z"  # two hours after NOW
@@ -30,7 +31,7 @@ BY_HAND = {
 SILENCED = "Matched, but Silenced"
 
 
-def silence(board: Board, case: Case, *words: str, now: str = NOW) -> Ran:
+def silence(board: Board, case: Case, *words: str, now: str = NOW) -> Result:
     """Silence a case for two hours, as a person does."""
     about = [f"{FIELDS[case.pattern]}={case.common}"] if case.pattern in FIELDS else ["--all"]
     options = ["--for", "2h", "-m", "known, back at six", "--by", "ann", "--now", now]

@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.run import Result
 from tests.scopes.sprint.cases import RETRY, board_with
 from tests.scopes.sprint.markdown import well_formed
-from tests.scopes.sprint.run import Board, Ran
+from tests.scopes.sprint.run import Board
 
 
-def with_template(folder: Path, template: bytes) -> tuple[Board, Ran]:
+def with_template(folder: Path, template: bytes) -> tuple[Board, Result]:
     board = board_with(folder, *RETRY.records)
     own = folder / "templates"
     own.mkdir()

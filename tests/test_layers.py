@@ -41,6 +41,20 @@ SCOPE_LAYERS = (
     ("scope", "evaluator", "rules_file"),
     ("transition", "records", "gate_answer"),
 )
+# Who may know a single scope: its own commands, and what is about that kind alone. All else goes by the engine.
+PACKAGES = (*SIBLINGS, "sprint")
+SCOPE_USERS = {
+    "liza.check": ("sprint",),  # the pipeline: the halt of everyone comes before all narrower scopes
+    "liza.api": ("sprint", "loops"),
+    **dict.fromkeys(("liza.cli.resolve", "liza.cli.trip", "liza.cli.stats"), ("sprint",)),
+    **dict.fromkeys(("liza.cli.loop", "liza.cli.loop_record", "liza.cli.run", "liza.cli.run_output"), ("loops",)),
+    "liza.cli.attempt": ("slices",),
+    **dict.fromkeys(("liza.cli.claim", "liza.cli.stage"), ("claims",)),
+    **dict.fromkeys(("liza.cli.session", "liza.cli.sessions", "liza.cli.session_replay"), ("sessions",)),
+    "liza.run": ("loops", "slices", "sessions"),  # `liza run` records a loop, its tests and its tool calls
+    "liza.replay": ("sessions",),  # recorded steps are played
+}
+LONGEST_FILE, LONGEST_FUNCTION = 350, 50
 # Evaluation: it gets everything as arguments.
 EVALUATES = (
     "liza.model",
@@ -82,7 +96,18 @@ def modules(names: tuple[str, ...]) -> list[str]:
 
 def imports(file: Path) -> Iterator[str]:
     """Every module that a file imports, at its top or inside a function; `from a import b` is both a and a.b."""
-    for node in nodes(file):
+    return imported(file, nodes(file))
+
+
+def run_imports(file: Path) -> Iterator[str]:
+    """The same without what is imported for types alone."""
+    blocks = (n for n in nodes(file) if isinstance(n, ast.If) and ast.unparse(n.test).endswith("TYPE_CHECKING"))
+    skipped = {id(inner) for block in blocks for each in block.body for inner in ast.walk(each)}
+    return imported(file, [node for node in nodes(file) if id(node) not in skipped])
+
+
+def imported(file: Path, found: list[ast.AST]) -> Iterator[str]:
+    for node in found:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -129,15 +154,46 @@ def test_imports_inside_scopes_point_downwards() -> None:
     assert wrong == set()
 
 
-def test_checks_know_the_engine_and_no_single_scope() -> None:
-    narrow = tuple(f"liza.scopes.{name}" for name in SIBLINGS)
-    checks = modules(("liza.check", "liza.daemon", "liza.scopes.sprint", "liza.scopes.engine"))
-    assert {(m, name) for m in checks for name in imports(MODULES[m]) if name.startswith(narrow)} == set()
+def test_single_scopes_are_imported_by_their_own_users_only() -> None:
+    inside = tuple(f"liza.scopes.{name}." for name in PACKAGES)
+    outside = [m for m in MODULES if m != "liza.scopes.table" and not f"{m}.".startswith(inside)]
+    found = {(m, scope) for m in outside for name in imports(MODULES[m]) if (scope := scope_of(name)) is not None}
+    allowed = {(user, scope) for user, scopes in SCOPE_USERS.items() for scope in scopes}
+    users = {(user, scope) for user, scope in allowed for m, name in found if is_in(m, user) and name == scope}
+    strangers = {(m, name) for m, name in found if not any(is_in(m, user) and name == s for user, s in allowed)}
+    assert (strangers, allowed - users) == (set(), set())
 
 
-def test_scopes_have_no_import_cycle() -> None:
+def scope_of(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["liza", "scopes"] and len(parts) > 2 and parts[2] in PACKAGES else None
+
+
+def is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(f"{package}.")
+
+
+def test_imports_have_no_cycle() -> None:
+    """Those inside functions count, too; only those for types alone never run."""
+    graph = {name: set(run_imports(MODULES[name])) & MODULES.keys() - {name} for name in MODULES}
+    TopologicalSorter(graph).prepare()
+
+
+def test_imports_inside_scopes_have_no_cycle_even_for_types() -> None:
     scopes = {name for name in MODULES if name.startswith("liza.scopes")}
     TopologicalSorter({name: scopes.intersection(imports(MODULES[name])) - {name} for name in scopes}).prepare()
+
+
+def test_files_and_functions_are_short() -> None:
+    files = {m: length for m in MODULES if (length := len(MODULES[m].read_bytes().splitlines())) > LONGEST_FILE}
+    functions = {
+        f"{module}:{node.name}": length
+        for module in MODULES
+        for node in nodes(MODULES[module])
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
+    }
+    assert (files, functions) == ({}, {})
 
 
 def test_rules_do_not_import_store() -> None:

@@ -122,9 +122,9 @@ def _output_failed(error: OSError | None) -> int:
 
 def _dispatch(arguments: list[str]) -> int:
     if arguments == ["gate"]:
-        from liza.cli import gate
+        from liza.cli import bare_gate
 
-        return gate.main()
+        return bare_gate.answer()
     require_posix()
     if arguments[:1] == ["hook"]:
         from liza.cli import hook

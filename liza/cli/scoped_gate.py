@@ -1,4 +1,4 @@
-"""`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `gate.py`."""
+"""`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `bare_gate.py`."""
 
 import time
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import click
 
-from liza.cli import gate
+from liza.cli import bare_gate
 from liza.cli.group import common, root_of
 from liza.cli.streams import warn
 from liza.scopes.table import ROWS
@@ -50,6 +50,6 @@ def command(ctx: click.Context, /, wait: bool, timeout: float | None, **scopes: 
             answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
         for note in answer.notes:
             warn(note)
-        return gate.CONTINUE if answer else gate.stop(answer.why, answer.hint)
+        return bare_gate.CONTINUE if answer else bare_gate.stop(answer.why, answer.hint)
     except Exception as error:  # noqa: BLE001 - a gate that fails must not let anything through
-        return gate.stop(str(error), "fix that, then try again; see: liza validate")
+        return bare_gate.stop(str(error), "fix that, then try again; see: liza validate")

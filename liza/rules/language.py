@@ -7,7 +7,7 @@ importing a parser generator alone takes many times that.
 """
 
 import re
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from liza.model import parse_duration
 from liza.rules.syntax_tree import (
@@ -25,6 +25,7 @@ from liza.rules.syntax_tree import (
     Not,
     Param,
 )
+from liza.rules.tokens import Token, tokens
 from liza.text import did_you_mean
 
 STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log", "steps", "usage")
@@ -39,24 +40,6 @@ _SUM = "the field comes first, and then what a count has: sum(tokens, usage, per
 _RE2 = "RE2 syntax: no backreferences, no lookaround, no possessive or repeated more than 1000 times"
 
 
-class Token(NamedTuple):
-    kind: str
-    text: str
-    offset: int
-
-
-_TOKENS = re.compile(
-    r"""(?P<space>\s+)
-      | (?P<duration>\d+(?:\.\d+)?(?:ms|[smhd])(?![\w.]))
-      | (?P<number>-?\d+(?:\.\d+)?(?![\w]))
-      | (?P<string>"(?:[^"\\]|\\.)*"|'[^']*')
-      | (?P<param>\$[A-Za-z_]\w*)
-      | (?P<word>[A-Za-z_][\w\-/]*(?:\.[\w\-/]+)*)
-      | (?P<operator>>=|<=|!=|=~|==|[-+=<>()\[\],|])
-      | (?P<odd>["'].*|\d[\w.]*|.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
@@ -67,7 +50,7 @@ def parse(text: str) -> Node:
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = list(_tokens(text))
+        self.tokens = tokens(text)
         self.at = 0
 
     @property
@@ -338,16 +321,3 @@ def _odd(text: str, expected: str) -> str:
     if text[0] in "\"'":
         return f"expected {expected}, found a quote that is not closed: {text[:20]}"
     return f"expected {expected}, found {text[:20]!r}" if text[0].isdigit() else f"unexpected {text!r}"
-
-
-def _tokens(text: str) -> "list[Token]":
-    found: list[Token] = []
-    at = 0
-    while at < len(text):
-        match = _TOKENS.match(text, at)
-        assert match is not None  # the last alternative takes any character
-        if match.lastgroup != "space":
-            found.append(Token(str(match.lastgroup), "=" if match[0] == "==" else match[0], at))
-        at = match.end()
-    found.append(Token("end", "", len(text)))
-    return found

@@ -41,14 +41,8 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     files = [_File(source) for source in packs]
     shipped = _merged(files)
     mine = _File(own) if own is not None and own.data else None  # one in which all is commented out changes nothing
-    for key in ("alarms", "protocol", "fixed"):
-        if mine is not None and key in mine.data:
-            mine.wrong(
-                (key,),
-                f"the key '{key}' is only allowed in packs",
-                "give the rule an action: ALERT, FREEZE, STOP or OPEN",
-            )
     if mine is not None:
+        _forbid_keys_of_packs(mine)
         _keep_fixed(files, mine)
     everything = _merged([*files, mine]) if mine is not None else shipped
     problems = [problem for file in [*files, *([mine] if mine else [])] for problem in file.problems]
@@ -90,6 +84,13 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         settings_of_protocols,
         frozenset(name for name, entry in everything.items() if _is_custom(entry, shipped.get(name))),
     )
+
+
+def _forbid_keys_of_packs(mine: "_File") -> None:
+    for key in ("alarms", "protocol", "fixed"):
+        if key in mine.data:
+            hint = "give the rule an action: ALERT, FREEZE, STOP or OPEN"
+            mine.wrong((key,), f"the key '{key}' is only allowed in packs", hint)
 
 
 def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | None:

@@ -188,6 +188,12 @@ def open_resolved(path: str) -> int:
         return held.open(os.path.basename(found))
 
 
+def read_resolved(path: str, most: int = -1) -> bytes:
+    """The same, read."""
+    with open(path, "rb", opener=lambda name, flags: open_resolved(name)) as file:
+        return file.read(most)
+
+
 def resolve_link(path: str) -> str:
     """Where a file is that may be a link: a person may keep state.yaml elsewhere, but in the same repository."""
     try:

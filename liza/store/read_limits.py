@@ -112,15 +112,15 @@ def _require(name: str, found: int, file: str, where: Any = lambda: None) -> Non
 
 def limits_for(file: str) -> Limits:
     """The limits for a file: the environment beats the rules.yaml beside it, which can only raise a default."""
+    from liza.store import files
     from liza.store.parser import BadYaml, decode, load
-    from liza.store.versions import read_stable
 
     rules, given = os.path.join(os.path.dirname(file), "rules.yaml"), None
     if file != rules and os.path.lexists(rules):
         try:
-            data = load(decode(read_stable(rules).raw))
+            data = load(decode(files.read_resolved(rules, DEFAULT.file_bytes)))
             given = data.get("limits") if isinstance(data, Mapping) else None
-        except (Unreadable, BadYaml):
+        except (OSError, Unreadable, BadYaml):
             given = None  # reported where the rules are read
     found = given if isinstance(given, Mapping) else {}
     raised = {name: max(found[name], getattr(DEFAULT, name)) for name in Limits._fields if type(found.get(name)) is int}

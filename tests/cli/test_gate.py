@@ -263,6 +263,7 @@ def test_bare_gate_imports_almost_nothing(tmp_path: Path, program: tuple[str, ..
         for name in (
             "",
             ".cli",
+            ".cli.bare_gate",
             ".cli.gate",
             ".cli.main",
             ".halt",

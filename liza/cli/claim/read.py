@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from liza.cli import envelope, show
-from liza.cli.claim import show as showing
 from liza.cli.claim.options import context_of
 from liza.cli.claim.outcome import facts
+from liza.cli.claim.show import dispute, page, table
 from liza.cli.group import Call, plain
 from liza.cli.streams import read_text, warn
 from liza.errors import LizaError, Refused, location
@@ -71,7 +71,7 @@ def list_command(call: Call) -> int:
         envelope.write("claim list", status, wrong, claims=rows, missing=gone)
     else:
         if found or not wrong:
-            showing.table(found)
+            table(found)
         show.warnings(error.message for error in wrong)
         show.warnings(str(each) for each in lost)
     return 4 if wrong else 3 if disputed else 0
@@ -99,7 +99,7 @@ def show_command(call: Call, name: str) -> int:
     if call.as_json:
         envelope.write("claim show", "disputed" if done.frozen else "ok", claim=name, **facts(done))
     else:
-        for line in showing.page(done):
+        for line in page(done):
             click.echo(line)
     return 3 if done.frozen else 0
 
@@ -158,7 +158,7 @@ def summary_command(call: Call, cycle: int | None) -> int:
             "claim summary",
             "ok",
             cycle=chosen,
-            disputes=[showing.dispute(each) for each in found.disputes],
+            disputes=[dispute(each) for each in found.disputes],
             resolved=[{"claim": name, **entry} for name, entry in found.resolved],
             reviewed=[{"claim": name, "rounds": n, "changes": list(some)} for name, n, some in found.reviewed],
             decided=[{"claim": name, **entry} for name, entry in found.decided],

@@ -123,6 +123,8 @@ class Scope(NamedTuple, Generic[S]):
     # Whether a stopped record may make one more attempt.
     may_try: Callable[[Mapping[str, Any], S, datetime], bool] = lambda record, settings, now: False
     notes: Callable[[S], Iterable[str]] = lambda settings: ()  # warnings of the gate, open or closed
+    # The records that a person means by a name.
+    ids_of: Callable[[Any, str], Sequence[str]] = lambda section, name: (name,)
     gates: Callable[[], Gates] = dict  # for names that are not records of the section, like stages
     ancestors: Callable[["Paths", str], Iterable[str]] = (
         lambda paths, name: ()

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from liza.errors import LizaError
 from liza.model import Fault, Problem, Record
 from liza.scopes.records import Section
 from liza.scopes.transition import Event, Reconciled, Transition
@@ -62,6 +63,7 @@ class Polled(NamedTuple):
     is_new: bool = False  # new records came in
     is_late: bool = False  # a stop could not be written to state.yaml yet, for example because the lock was held
     has_more: bool = False  # records are left for the next poll
+    error: LizaError | None = None  # what could not be done; the next poll tries again
 
 
 RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"  # states of a session
@@ -96,6 +98,10 @@ class Source(Protocol):
 
     def rows(self, section: Any, /) -> Sequence[SessionRow]:
         """Who was at work lately or is stopped, the one with the newest step first."""
+        ...
+
+    def problems(self) -> Sequence[Problem]:
+        """What could not be read when it was read last."""
         ...
 
     def poll(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Polled:

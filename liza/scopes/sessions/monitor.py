@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from liza.errors import LizaError, LockTimeout
-from liza.model import MAPPINGS, Match, Record, format_time
+from liza.errors import LizaError, LockTimeout, Unwritable
+from liza.model import MAPPINGS, Match, Problem, Record, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.actions import Action
 from liza.schema.rules_yaml import KEEP_STEPS
@@ -22,13 +22,13 @@ from liza.scopes.records import find_record, mappings_of, named_records
 from liza.scopes.scope import Polled, SessionRow
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
-from liza.scopes.sessions.intake import Intake, take_spool
+from liza.scopes.sessions.intake import Intake, aside_problems, take_spool
 from liza.scopes.sessions.rows import session_rows
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow, usage_records
 from liza.scopes.sessions.step_windows import StepWindows
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
 from liza.scopes.transition import Event, Transition
-from liza.store import steps
+from liza.store import spool, steps
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths
@@ -89,6 +89,10 @@ class Monitor:
         self._stepped |= new if self._is_read else frozenset()
         return session_rows(section, self.sessions)
 
+    def problems(self) -> list[Problem]:
+        """What was put aside, and files of steps that cannot be read."""
+        return [*aside_problems(self.paths), *(each.as_problem() for each in self.windows.unreadable)]
+
     def poll(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Polled:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
         records together."""
@@ -97,13 +101,17 @@ class Monitor:
         self._stepped |= taken.sessions
         section = document.data.get(SESSIONS.name)
         events: list[Event] = []
-        late = False
+        late, failed, again = False, taken.error, set[str]()
         for name in sorted(self._stepped & self.sessions.keys()):
-            for match in reversed(self._matches(name, section, rules, now)):  # the first in the pack is shown
-                if match.rule.action == Action.STOP:
-                    self._stop(name, match, section, now)
-                elif match.rule.action == Action.WARN:
-                    events += self._warn(name, match, _since(section, name), now)
+            try:
+                for match in reversed(self._matches(name, section, rules, now)):  # the first in the pack is shown
+                    if match.rule.action == Action.STOP:
+                        self._stop(name, match, section, now)
+                    elif match.rule.action == Action.WARN:
+                        events += self._warn(name, match, _since(section, name), now)
+            except Unwritable as error:
+                failed = failed or error
+                again.add(name)
         for halt in list_session_halts(self.paths.stopped):
             if halt.action == STOP and not _is_recorded(section, halt):
                 try:
@@ -112,9 +120,10 @@ class Monitor:
                     late = True
                     if not isinstance(error, LockTimeout):
                         raise
-        self._stepped = set()
+        self._stepped = again
         notes = (*taken.notes, *(event.text for event in events if event.kind == "warned"))
-        return Polled(tuple(events), notes, taken.problems, bool(taken.sessions), late, bool(taken.waiting))
+        problems = (*taken.problems, *self.problems())
+        return Polled(tuple(events), notes, problems, bool(taken.sessions), late, bool(taken.waiting), failed)
 
     def _prune(self, rules: RuleSet, now: datetime) -> None:
         """Delete steps that are too old, or too many, now and then."""
@@ -124,6 +133,7 @@ class Monitor:
         kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}
         with suppress(OSError):
             steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
+            spool.prune(self.paths, days=kept["days"])
 
     def _matches(self, name: str, section: Any, rules: RuleSet, now: datetime) -> list[Match]:
         record = _record(section, name)

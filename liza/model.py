@@ -6,7 +6,6 @@ Named tuples, because importing as many frozen dataclasses takes longer than sta
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from itertools import count, repeat
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -98,15 +97,13 @@ class Snapshot(NamedTuple):
     def records(self, stream: str) -> tuple[Record, ...]:
         """The usable records of a list or mapping section; faulty ones are among the problems."""
         entries = self.log if stream == "log" else self.sections.get(stream)
-        new = tuple.__new__  # Record() itself takes three times as long, and there may be a hundred thousand
         if isinstance(entries, list | tuple):
-            if set(map(type, entries)) == {dict}:  # nearly always
-                return tuple(map(new, repeat(Record), zip(repeat(stream), count(), entries)))
             named: Iterable[tuple[int | str, Any]] = enumerate(entries)
         elif isinstance(entries, MAPPINGS):
             named = ((str(key), entry) for key, entry in entries.items())
         else:
             return ()
+        new = tuple.__new__  # Record() itself takes twice as long, and there may be a hundred thousand
         return tuple([new(Record, (stream, key, entry)) for key, entry in named if isinstance(entry, MAPPINGS)])
 
 
@@ -120,7 +117,9 @@ class Rule(NamedTuple):
     description: str = ""
     window: str | None = None  # None: that of the pack
     mode: str = "act"  # or "observe": logged, never acts
-    rearm: str = "fresh"  # or "any_new": one new record is enough to trip again with the old ones
+    # After a resolution, "any_new": one new record is enough to trip again with the old ones; "threshold": a number
+    # trips again once it is worse by the threshold.
+    rearm: str = "fresh"
     summary: str | None = None
     origin: str = ""  # the pack or file that defines it
 
@@ -152,6 +151,11 @@ class Number(NamedTuple):
         if self.operator in (">=", ">"):
             return self.value > known
         return self.value < known if self.operator in ("<=", "<") else self.value != known
+
+    def is_used_up_again(self, known: float) -> bool:
+        """Whether it has grown by the threshold since it was known; a value below the threshold never acknowledged it,
+        as where a budget was raised since."""
+        return known < self.threshold or self.value >= known + self.threshold
 
 
 class Origin(StrEnum):

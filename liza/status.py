@@ -133,7 +133,7 @@ def read_status(board: Board, at: datetime) -> Status:
 
 
 def _with_sessions(status: Status) -> Status:
-    rows = engine.session_rows(status.paths, status.found.snapshot.sections)
+    rows = engine.session_rows(status.paths, status.found.snapshot.sections, status.rules)
     return status._replace(
         sessions=tuple(rows), events_waiting=list_spool(status.paths).total, hooks=_hooks(status.paths)
     )

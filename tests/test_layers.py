@@ -46,7 +46,8 @@ PACKAGES = (*SIBLINGS, "sprint")
 SCOPE_USERS = {
     "liza.check": ("sprint",),  # the pipeline: the halt of everyone comes before all narrower scopes
     "liza.api": ("sprint", "loops"),
-    **dict.fromkeys(("liza.cli.resolve", "liza.cli.trip", "liza.cli.stats"), ("sprint",)),
+    **dict.fromkeys(("liza.cli.resolve", "liza.cli.trip"), ("sprint",)),
+    "liza.cli.stats": ("sprint", "sessions"),  # the trips, and what was used
     **dict.fromkeys(("liza.cli.loop", "liza.cli.loop_record", "liza.cli.run", "liza.cli.run_output"), ("loops",)),
     "liza.cli.attempt": ("slices",),
     **dict.fromkeys(("liza.cli.claim", "liza.cli.stage"), ("claims",)),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from liza.clients.hook_health import Hooks
     from liza.model import OutsideDecision, Progress, Silenced
-    from liza.scopes.scope import SessionRow
+    from liza.scopes.scope import SessionRow, Spent
 
 SCHEMA = 1
 _PROBLEM = {"file": None, "line": None, "column": None, "message": "", "hint": None, "level": "error"}
@@ -101,8 +101,14 @@ def session(source: "SessionRow") -> dict[str, Any]:
     """A session; `status` is the envelope's own word."""
     fields = source._asdict()
     fields["session_status"] = fields.pop("status")
-    fields["tokens"] = None if source.tokens is None else number(source.tokens)
-    return fields
+    used = fields.pop("used")
+    return {**fields, **spent(used)}
+
+
+def spent(source: "Spent") -> dict[str, Any]:
+    """What was used; models without a price are in `unpriced`, with their tokens."""
+    fields = {"tokens": source.tokens, "cost": source.cost, "hours": round(source.hours, 4)}
+    return {**fields, "unpriced": dict(source.unpriced)}
 
 
 def hooks(source: "Hooks") -> dict[str, Any]:

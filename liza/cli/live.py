@@ -100,7 +100,9 @@ class View:
         watcher = self.watcher
         if watcher is None or watcher.found is None:
             return []
-        rows = session_table.most_urgent(session_rows(watcher.paths, watcher.found.snapshot.sections))
+        rows = session_table.most_urgent(
+            session_rows(watcher.paths, watcher.found.snapshot.sections, watcher.checker.rules)
+        )
         if not rows:
             return []
         lines = session_table.lines(rows, datetime.now(UTC), width - 2)

@@ -17,6 +17,7 @@ from liza.scopes.snapshot import snapshot_of
 from liza.text import printable
 
 _SCOPES = {"disputes": "claim", "attempts": "slice", "loops": "loop", "sessions": "session"}  # by protocol
+_FOR_EVERYONE = "warnings for every session, of what all have used together:"
 
 
 @click.group("rules", cls=Family)
@@ -55,8 +56,9 @@ def list_command(call: Call, rules_file: str | None) -> int:
         click.echo(f"{show.bold(rule.name)}  {click.style('disabled', fg='yellow')}, {_origin(rule)}")
     _listed("alarms, reported by the daemon; they never halt:", rules.alarms)
     for name, scoped in rules.scoped.items():
-        what = _SCOPES[name]
-        _listed(f"rules for {what}s; each stops only the {what} that it matches:", scoped)
+        what = _SCOPES.get(name)
+        title = f"rules for {what}s; each stops only the {what} that it matches:" if what else _FOR_EVERYONE
+        _listed(title, scoped)
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     return 0
 
@@ -150,12 +152,12 @@ def explain_command(
     rules = rules._replace(exact=rules.exact or exact, rules=rules.all)
     with Waiting("looking at every record"):
         document = board.read()
-        snapshot, trips = snapshot_of(board, document, rules), None
+        snapshot, trips = snapshot_of(board, document, rules, now=call.at), None
         if session is not None:
             from liza.cli.session_replay import moments, only_session
 
             then = call.at if call.now is not None else None
-            who, snapshot = only_session(board, document, snapshot, session, then)
+            who, snapshot = only_session(board, document, snapshot, rules, session, then)
             trips = moments(board, document, rules, compiled, who, then)
         found = explain(rules, name, snapshot, call.at)
     if call.as_json:

@@ -14,6 +14,7 @@ from liza.scopes.records import find_record
 from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
 from liza.scopes.sessions.rows import find_session
+from liza.scopes.sessions.spending import records_of, terms_of, usage_of
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 from liza.store import steps
 from liza.store.board import Board
@@ -74,7 +75,7 @@ def as_json(trips: Sequence[SessionTrip]) -> list[dict[str, Any]]:
 
 
 def only_session(
-    board: Board, document: Document, snapshot: Snapshot, wanted: str, now: datetime | None
+    board: Board, document: Document, snapshot: Snapshot, rules: RuleSet, wanted: str, now: datetime | None
 ) -> tuple[str, Snapshot]:
     """The snapshot with the steps of one session alone, as they were at that time."""
     (name,) = _names(board, document, wanted)
@@ -84,7 +85,8 @@ def only_session(
     since = str(_record(document, name).get("resumed") or "")
     if now is not None and since > format_time(now):
         since = ""
-    streams = {**snapshot.derived, STEPS: window.records(since), USAGE: window.usage_records(since)}
+    used = records_of(usage_of(window, name, terms_of(rules), since))
+    streams = {**snapshot.derived, STEPS: window.records(since), USAGE: used}
     return name, snapshot._replace(derived=streams)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from liza.cli import show
+from liza.cli.spent import spent_text
 from liza.model import parse_time, span_text
 from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow
 
@@ -16,6 +17,7 @@ _COLOURS = {HALTED: "red", ASKED: "red", RUNNING: "green"}
 # The inputs that say most of what a call does, by their names in the clients' tools.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description")
 _LABEL, _TASK = 24, 16  # columns at most
+_ALIGNED = "<<<<>>"  # cost and age to the right
 
 
 def most_urgent(rows: Iterable[SessionRow], every: bool = False) -> list[SessionRow]:
@@ -33,12 +35,14 @@ def lines(rows: Sequence[SessionRow], at: datetime, width: int) -> list[str]:
     """Each session, and below it why it is stopped, or its last error; at most `width` columns."""
     has_names = any(row.name for row in rows)
     columns = [_cells(row, at, has_names) for row in rows]
-    widths = [max(len(cells[number]) for cells in columns) for number in range(5)] if columns else []
+    widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
     found: list[str] = []
     for row, cells in zip(rows, columns, strict=True):
-        label, state, *others = (f"{cell:<{size}}" for cell, size in zip(cells[:4], widths[:4], strict=True) if size)
+        label, state, *others = (
+            f"{cell:{side}{size}}" for cell, side, size in zip(cells, _ALIGNED, widths, strict=True) if size
+        )
         call = show.short(call_text(row.last_step), 300) if row.last_step else ""
-        parts = [label, click.style(state, fg=_COLOURS.get(row.state)), *others, f"{cells[4]:>{widths[4]}}", call]
+        parts = [label, click.style(state, fg=_COLOURS.get(row.state)), *others, call]
         found.append(show.cut("  ".join(parts).rstrip(), width))
         if row.reason is not None:
             why = textwrap.wrap(show.short(row.reason, 400), max(width - 4, 20), max_lines=2, placeholder="…")
@@ -54,7 +58,8 @@ def _cells(row: SessionRow, at: datetime, has_names: bool) -> tuple[str, ...]:
     label = f"{indent}{show.short(row.name or row.client or 'unknown', _LABEL - 11)} {show.short(row.session[:8])}"
     last = parse_time(row.last) if row.last is not None else None
     age = span_text(at - last) if last is not None else ""
-    return label, row.state, show.short(row.client, 10) if has_names else "", show.short(row.task, _TASK), age
+    client = show.short(row.client, 10) if has_names else ""
+    return label, row.state, client, show.short(row.task, _TASK), spent_text(row.used), age
 
 
 def call_text(step: str) -> str:

@@ -9,12 +9,14 @@ import click
 
 from liza.cli import envelope, session_table, show
 from liza.cli.group import Call, plain
-from liza.model import Problem, format_time
-from liza.scopes.engine import session_rows, source_problems
+from liza.cli.spent import unpriced_text
+from liza.model import format_time
+from liza.scopes.engine import session_rows
+from liza.scopes.rules_file import rules_in_force
 from liza.scopes.scope import SessionRow
 from liza.scopes.sessions.fields import STOPPED
 from liza.store.spool import list_spool
-from liza.text import plural, printable
+from liza.text import plural
 
 
 @click.command("sessions")
@@ -34,15 +36,13 @@ def command(call: Call, every: bool, watch: bool) -> int:
     """
     board = call.board
     while True:
-        rows = session_rows(board.paths, board.read().data)
+        rows = session_rows(board.paths, board.read().data, rules_in_force(board.paths.rules)[0])
         at = call.at
         waiting = list_spool(board.paths).total
-        problems = source_problems(board.paths)
         if call.as_json:
-            _write(rows, waiting, problems, at)
+            _write(rows, waiting, at)
         else:
-            lines = [f"! {printable(each.file)}: {printable(each.message)}" for each in problems]
-            _print([*lines, *_lines(rows, every, waiting, at)], watch)
+            _print(_lines(rows, every, waiting, at), watch)
         if not watch:
             return 3 if any(row.status == STOPPED for row in rows) else 0
         time.sleep(1)
@@ -59,12 +59,10 @@ def _print(lines: list[str], watch: bool) -> None:
             click.echo(line)
 
 
-def _write(rows: list[SessionRow], waiting: int, problems: list[Problem], at: datetime) -> None:
+def _write(rows: list[SessionRow], waiting: int, at: datetime) -> None:
     stopped = any(row.status == STOPPED for row in rows)
     listed = [envelope.session(row) for row in rows]
-    envelope.write(
-        "sessions", "open" if stopped else "ok", problems, sessions=listed, waiting=waiting, at=format_time(at)
-    )
+    envelope.write("sessions", "open" if stopped else "ok", sessions=listed, waiting=waiting, at=format_time(at))
 
 
 def _lines(rows: list[SessionRow], every: bool, waiting: int, at: datetime) -> list[str]:
@@ -76,4 +74,6 @@ def _lines(rows: list[SessionRow], every: bool, waiting: int, at: datetime) -> l
         lines.append("no session in the last day; to record the sessions of agents: liza install")
     elif not shown:
         lines.append(f"{plural(len(rows), 'session')} of the last day ended: liza sessions --all")
+    if unpriced := unpriced_text([row.used for row in shown]):
+        lines.append(unpriced)
     return lines

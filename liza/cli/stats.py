@@ -1,6 +1,6 @@
 """`liza stats`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -8,9 +8,15 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.group import Call, plain
+from liza.cli.spent import spent_text, tokens_text, unpriced_text
 from liza.model import span_text
+from liza.schema.budgets import budgets_in
+from liza.scopes.rules_file import rules_in_force
+from liza.scopes.scope import Spent
+from liza.scopes.sessions.monitor import Monitor
+from liza.scopes.sessions.spending import Used, terms_of, used_so_far
 from liza.scopes.sprint.stats import RuleStats, stats_of
-from liza.text import printable
+from liza.text import plural, printable
 
 _AGAIN = 20  # that are shown
 
@@ -18,22 +24,57 @@ _AGAIN = 20  # that are shown
 @click.command("stats")
 @plain
 def command(call: Call) -> int:
-    """Show the trips, false alarms and decision times of each rule.
+    """Show the trips and decisions of each rule, and what agents used.
 
     Covers the trips of the sprint's breaker in `circuit_breaker.history`, and what tripped again. A trip is a false
-    alarm if it was resolved with --cause false_alarm.
+    alarm if it was resolved with --cause false_alarm. What was used is shown for today, the sprint, and each model, as
+    far as the steps of sessions are kept.
 
     \b
     Examples:
       liza stats --json | jq '.rules[] | {rule, trips, false_alarms}'
     """
-    found = stats_of(call.board.read().data.get("circuit_breaker"), call.at)
+    board = call.board
+    sections = board.read().data
+    found = stats_of(sections.get("circuit_breaker"), call.at)
+    rules, _ = rules_in_force(board.paths.rules)
+    terms = terms_of(rules, call.at, sections)
+    used = used_so_far(list(Monitor(board.paths).usage(terms)), terms)
     if call.as_json:
-        envelope.write("stats", "ok", rules=[_as_json(each) for each in found])
+        spans = [{"span": name, **_spent(each)} for name, each in used.spans.items()]
+        models = [{"model": name, **envelope.spent(each)} for name, each in used.models.items()]
+        envelope.write(
+            "stats", "ok", rules=[_as_json(each) for each in found], today=used.today, used=spans, models=models
+        )
         return 0
-    if not found:
+    if found:
+        _rules(found)
+    else:
         click.echo("no trip in the history")
-        return 0
+    for line in _used(used, rules.blocks):
+        click.echo(show.fitted(line))
+    return 0
+
+
+def _used(used: Used, blocks: Mapping[str, Any]) -> Iterator[str]:
+    """A line for each span and model, and the models that have no price."""
+    if used.spans["kept"] == Spent():
+        return
+    budgets = {(span, measure): number for span, measure, number in budgets_in(blocks)}
+    names = {"day": f"used today ({used.today})", "sprint": "used in this sprint", "kept": "used since steps are kept"}
+    for span, spent in used.spans.items():
+        budget = budgets.get((span, "cost"))
+        cost = [f"{spent_text(spent)}{f' of ${budget:,.2f}' if budget else ''}"] if spent.cost is not None else []
+        parts = [*cost, tokens_text(spent.tokens or 0), plural(spent.steps, "call"), f"{spent.hours:.1f} h"]
+        yield f"{names[span]}: {', '.join(parts)}"
+    for model, spent in used.models.items():
+        cost = [spent_text(spent)] if spent.cost is not None else ["no price"]
+        yield f"  {show.short(model, 60)}: {', '.join([*cost, tokens_text(spent.tokens or 0)])}"
+    if unpriced := unpriced_text(used.spans.values()):
+        yield unpriced
+
+
+def _rules(found: Sequence[RuleStats]) -> None:
     _table(found)
     again = [each for rule in found for each in rule.again]
     for each in again[:_AGAIN]:
@@ -42,7 +83,6 @@ def command(call: Call) -> int:
         click.echo(f"{show.bold('tripped again', 'yellow')}: {printable(each.rule)} at {when}: {decision}")
     if len(again) > _AGAIN:
         click.echo(f"and {len(again) - _AGAIN} more: liza stats --json")
-    return 0
 
 
 def _table(found: Sequence[RuleStats]) -> None:
@@ -76,6 +116,10 @@ def _as_json(each: RuleStats) -> dict[str, Any]:
         "seconds_to_decision": {"median": _seconds(each.median), "longest": _seconds(each.longest)},
         "tripped_again": again,
     }
+
+
+def _spent(used: Spent) -> dict[str, Any]:
+    return {**envelope.spent(used), "calls": used.steps}
 
 
 def _seconds(span: timedelta | None) -> float | None:

@@ -7,13 +7,15 @@ _MOST = 10**12  # of anything that is counted
 
 
 class Usage(NamedTuple):
-    """One entry. `tokens_in` has all that the model read, `tokens_cached` the part of it that came from a cache."""
+    """One entry. `tokens_in` has all that the model read, `tokens_cached` the part of it that came from a cache, and
+    `tokens_cache_written` the part that was put into one."""
 
     tokens_in: int
     tokens_out: int
     tokens_cached: int = 0
     model: str | None = None
     cost: float | None = None  # in US dollars
+    tokens_cache_written: int = 0
 
     def plus(self, other: "Usage") -> "Usage":
         """Both together."""
@@ -24,6 +26,7 @@ class Usage(NamedTuple):
             self.tokens_cached + other.tokens_cached,
             other.model or self.model,
             cost,
+            self.tokens_cache_written + other.tokens_cache_written,
         )
 
     def as_fields(self) -> dict[str, Any]:
@@ -47,13 +50,20 @@ def read_usage(value: Any, model: Any = None, cost: Any = None) -> Usage | None:
         tokens_out=given["output_tokens"],
         tokens_cached=given["cache_read_input_tokens"] + given["cached_input_tokens"],
         model=model if isinstance(model, str) and model else None,
-        cost=float(cost) if isinstance(cost, int | float) and type(cost) is not bool and 0 <= cost < _MOST else None,
+        cost=cost_or_none(cost),
+        tokens_cache_written=given["cache_creation_input_tokens"],
     )
 
 
 _NAMES = (
     "input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cached_input_tokens",
 )  # fmt: skip
+
+
+def cost_or_none(cost: Any) -> float | None:
+    """A cost in US dollars as a client gives it; None for anything else."""
+    is_cost = isinstance(cost, int | float) and not isinstance(cost, bool) and 0 <= cost < _MOST
+    return float(cost) if is_cost else None
 
 
 def _is_count(value: Any) -> bool:

@@ -35,7 +35,7 @@ class TimedAlarms:
 
     def _check(self, document: Document, rules: RuleSet, found: Check | None, now: datetime) -> None:
         board, set_active, paths = self._board, self._notifier.set_active, self._board.paths
-        snapshot = snapshot_of(board, document, rules, check=False)
+        snapshot = snapshot_of(board, document, rules, check=False, now=now)
         board.sweep()
         set_active("leftovers", alarm_causes.of_leftovers(board.stuck))
         set_active("files", alarm_causes.of_files(paths, snapshot, self._ages, now))

@@ -12,8 +12,9 @@ from liza.model import MAPPINGS, Match, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.records import list_of
+from liza.scopes.sessions.spending import records_of, terms_of, usage_of
 from liza.scopes.sessions.states import trip_reason
-from liza.scopes.sessions.step_window import STEPS, StepWindow
+from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 
 
 class SessionTrip(NamedTuple):
@@ -34,6 +35,7 @@ def play_session(
     chosen = rules.of_scope([each for each in rules.scoped.get("sessions", ()) if each.rule.mode == "act"])
     decisions = sorted(str(run.get("resumed")) for run in list_of(record, "history") if isinstance(run, MAPPINGS))
     window, warned, stopped = StepWindow(session), set[str](), ""
+    terms, reads_usage = terms_of(rules), USAGE in chosen.streams
     for line in lines:
         before = (window.count, len(window.usage))
         window.add(line)
@@ -45,7 +47,9 @@ def play_session(
         if stopped and since < stopped:
             continue
         stopped = ""
-        records = (*window.records(since), *window.usage_records(since))
+        records = window.records(since)
+        if reads_usage:
+            records = (*records, *records_of(usage_of(window, session, terms, since)))
         for match in Evaluator(chosen, None, STEPS, "STOP", at).verdict(records).observed:
             cause = f"{match.rule.name} {match.key}"
             if match.rule.action == "WARN" and cause in warned:

@@ -86,12 +86,16 @@ class Acknowledged:
                 kept.append(record)
         return kept
 
-    def is_new(self, rule: str, numbers: Sequence[Number]) -> bool:
-        """Whether one of a rule's numbers is worse than when it was acknowledged."""
+    def is_new(self, rule: str, numbers: Sequence[Number], by_threshold: bool = False) -> bool:
+        """Whether one of a rule's numbers is worse than when it was acknowledged, or `by_threshold` so much worse."""
         if rule in self.unvalued:
             return False
         known = self.numbers.get(rule, {})
-        return any(each.name not in known or each.is_worse_than(known[each.name]) for each in numbers)
+        return any(
+            each.name not in known
+            or (each.is_used_up_again(known[each.name]) if by_threshold else each.is_worse_than(known[each.name]))
+            for each in numbers
+        )
 
     def _prints_of(self, record: Record, has_old: bool) -> Iterable[str]:
         """The names under which a record may be known. They cost more than all else about it, and are asked for again

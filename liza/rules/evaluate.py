@@ -188,13 +188,13 @@ class _Findings:
     def _is_new(self, match: Match) -> bool:
         if not match.numbers:
             return not match.evidence
-        return self._history.is_new(match.rule.name, match.numbers)
+        return self._history.is_new(match.rule.name, match.numbers, match.rule.rearm == "threshold")
 
     def _is_claimed(self, match: Match) -> bool:
         """Whether a number is acknowledged only by a decision that did not come from `liza resolve`."""
         if match.new or not match.numbers or self._is_new(match):
             return False
-        return self._history.proven.is_new(match.rule.name, match.numbers)
+        return self._history.proven.is_new(match.rule.name, match.numbers, match.rule.rearm == "threshold")
 
     def check_before_window(self, compiled: Compiled, window: Window, spend: Callable[[], None]) -> None:
         """Report a rule that would match before its window: backdating a record or starting a new sprint keeps records

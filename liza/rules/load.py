@@ -4,7 +4,8 @@ Every error of a file is found in one go, with the line and column of each. Keys
 misspelt `conditon` would otherwise be a rule that never fires.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.model import Path, Problem, Rule, list_in
@@ -12,8 +13,10 @@ from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
+from liza.schema import rules_yaml as schema
 from liza.schema.actions import PROTOCOLS, Action
-from liza.schema.rules_form import in_our_form, rules_in, rules_path
+from liza.schema.budgets import budget_params
+from liza.schema.walker import walk
 from liza.text import did_you_mean, number_text, value_text
 
 
@@ -26,6 +29,8 @@ class Source(NamedTuple):
     locate: Callable[[Path, int | None], tuple[int | None, int | None]]
 
 
+_PARAM = re.compile(r"\$(\w+)")
+EVERYONE = "everyone"  # in place of a protocol: the rules that warn every session of what all have used together
 _MOST_PROBLEMS = 100  # of one file: to locate each takes time, and agents can write thousands
 
 
@@ -37,7 +42,7 @@ class BadRules(ValueError):
 
 def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     """The rules of the packs, as the blackboard's own file changes them; `BadRules` with everything wrong in it."""
-    files = [_File(source, is_pack=True) for source in packs]
+    files = [_File(source) for source in packs]
     shipped = _merged(files)
     mine = _File(own) if own is not None and own.data else None  # one in which all is commented out changes nothing
     if mine is not None:
@@ -54,6 +59,8 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
         given["name"]: file.data["protocol"] for file in files if "protocol" in file.data for _, given in file.rules
     }
     for entry in everything.values():
+        if entry.is_off:
+            continue
         rule, condition, found = _compile(entry, tuple(shipped))
         problems += found
         if rule is not None and entry.fields.get("enabled") is False:
@@ -69,36 +76,27 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     settings: dict[str, Any] = {}
     for file in (*files, *([mine] if mine else [])):
         settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
-    blocks, changes = _settings(mine) if mine is not None else ({}, ())
-    if mine is not None:
-        changes = (*_changed_settings(files, mine), *_changed_rules(shipped, everything), *changes)
+    settings_of_protocols = {key: mine.data[key] for key in schema.BLOCKS if key in mine.data} if mine else {}
+    changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
     return RuleSet(
         tuple(compiled),
         tuple(disabled),
         settings.get("window", "current_sprint"),
         settings.get("matching") == "exact",
         tuple(alarms),
-        tuple(changes),
+        (*changes, *schema.changed_settings(settings_of_protocols)),
         mine.data.get("notify") or {} if mine else {},
         {home: tuple(rules) for home, rules in scoped.items()},
-        blocks,
+        settings_of_protocols,
         frozenset(name for name, entry in everything.items() if _is_custom(entry, shipped.get(name))),
     )
 
 
 def _forbid_keys_of_packs(mine: "_File") -> None:
-    for key in ("alarms", "protocol", "fixed"):
+    for key in ("alarms", "protocol", "fixed", "optional"):
         if key in mine.data:
             hint = "give the rule an action: ALERT, FREEZE, STOP or OPEN"
             mine.wrong((key,), f"the key '{key}' is only allowed in packs", hint)
-
-
-def _settings(mine: "_File") -> tuple[Mapping[str, Mapping[str, Any]], Iterable[str]]:
-    """The settings of the protocols in a blackboard's own file, and how they differ from the defaults."""
-    from liza.schema.rules_yaml import BLOCKS, changed_settings
-
-    blocks = {key: mine.data[key] for key in BLOCKS if key in mine.data}
-    return blocks, changed_settings(blocks)
 
 
 def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | None:
@@ -106,6 +104,8 @@ def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | No
     if home is not None:
         # The same error in many sessions halts everyone.
         return None if home == "sessions" and rule.action == Action.CHECKPOINT else home
+    if rule.action == Action.WARN and condition.streams == {"usage"} and not condition.is_per("session"):
+        return EVERYONE
     stops_session = rule.action == Action.STOP and not condition.streams.isdisjoint(("steps", "usage"))
     return "sessions" if stops_session else PROTOCOLS.get(Action(rule.action))
 
@@ -124,13 +124,14 @@ def _merged(files: "Sequence[_File]") -> "dict[str, _Entry]":
     """Later files change what earlier ones say, key by key. In one file a rule's own param beats the file's."""
     found: dict[str, _Entry] = {}
     for file in files:
-        common = file.data.get("params") or {}
+        common = {**budget_params(file.data), **(file.data.get("params") or {})}
         found = {name: entry._replace(params={**entry.params, **common}) for name, entry in found.items()}
         for index, given in file.rules:
             before = found.get(given["name"])
             fields = {"origin": file.source.file, **(before.fields if before else {}), **given}
             params = {**(before.params if before else common), **(given.get("params") or {})}
-            found[given["name"]] = _Entry(fields, params, file, index)
+            is_optional = before.is_optional if before else file.data.get("optional") is True
+            found[given["name"]] = _Entry(fields, params, file, index, is_optional)
     return found
 
 
@@ -153,7 +154,7 @@ def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]")
             if was != is_now:
                 shipped_text = value_text(was or "that of the pack", 120)
                 yield f"{name}: {key} is {value_text(is_now, 120)}, shipped is {shipped_text}"
-        for param, value in now[name].params.items():
+        for param, value in now[name].params.items() if not before.is_optional else ():
             if f"${param}" in str(fields.get("condition")) and before.params.get(param) != value:
                 yield f"{name}: ${param} is {number_text(value)}, shipped is {before.params.get(param, 'nothing')}"
 
@@ -209,34 +210,27 @@ def _tree(condition: str) -> Node:
 class _File:
     """One file of rules: its entries that can be used, and what is wrong with the others."""
 
-    def __init__(self, source: Source, *, is_pack: bool = False) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
         self.problems: list[Problem] = []
         self.faulty: set[Path] = set()
-        self.rules_path = rules_path(source.data)
-        if not is_pack:  # a test checks those, and the tables take as long to load as the packs
-            self._check_schema()
+        self.rules_path = schema.rules_path(source.data)
+        for fault in walk(source.data, (), schema.FILE):
+            self.wrong(fault.path, f"{self._whose(fault.path)}{fault.message}", fault.hint)
         # Of a faulty block nothing is used, of a faulty rule the fields without a fault.
         usable = {key: value for key, value in source.data.items() if value is not None and not self.is_faulty((key,))}
-        self.data = in_our_form(usable)
+        self.data = schema.in_our_form(usable)
         self.rules: list[tuple[int, Mapping[str, Any]]] = []
-        for index, rule in enumerate(list_in(rules_in(source.data))):
+        for index, rule in enumerate(list_in(schema.rules_in(source.data))):
             if isinstance(rule, Mapping):
                 self.rule(index, rule)
-
-    def _check_schema(self) -> None:
-        from liza.schema.rules_yaml import FILE
-        from liza.schema.walker import walk
-
-        for fault in walk(self.source.data, (), FILE):
-            self.wrong(fault.path, f"{self._whose(fault.path)}{fault.message}", fault.hint)
 
     def _whose(self, path: Path) -> str:
         """`rule own: ` for a path inside a rule that has a name."""
         start = len(self.rules_path)
         if path[:start] != self.rules_path or len(path) < start + 2 or path[start + 1] == "name":
             return ""
-        name = value_text(rules_in(self.source.data)[path[start]].get("name")).strip("'")
+        name = value_text(schema.rules_in(self.source.data)[path[start]].get("name")).strip("'")
         return f"rule {name}: "
 
     def problem(self, path: Path, message: str, hint: str | None = None, offset: int | None = None) -> Problem:
@@ -270,3 +264,9 @@ class _Entry(NamedTuple):
     params: Mapping[str, float]
     file: _File
     place: int  # among the rules of that file
+    is_optional: bool = False  # off as long as a param of its condition has no value
+
+    @property
+    def is_off(self) -> bool:
+        wanted = _PARAM.findall(str(self.fields.get("condition"))) if self.is_optional else ()
+        return any(name not in self.params for name in wanted)

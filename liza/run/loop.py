@@ -13,7 +13,6 @@ from shlex import quote
 
 from liza.errors import LizaError
 from liza.halt import halt_reason
-from liza.model import format_time
 from liza.run import context
 from liza.run.completion_checks import read_plan
 from liza.run.end import End, Ending
@@ -26,9 +25,7 @@ from liza.run.view import View
 from liza.scopes.inbox import apply_waiting, record_or_queue
 from liza.scopes.loops.files_changed import delete_snapshot
 from liza.scopes.loops.record import Iteration, LoopResult, record_iteration
-from liza.scopes.sessions.step import usage_line
 from liza.store.inbox import NotEvaluated
-from liza.store.steps import append_lines
 from liza.text import plural
 
 
@@ -117,20 +114,10 @@ class _Loop:
         """What the agent called and used, as far as its output says."""
         try:
             self.judged = self.steps.add(done)
-            self._record_usage(done)
         except OSError as error:
             self.view.note(f"the steps of session {self.run.session.name} could not be written: {error.strerror}")
         for text in filter(None, self.judged):
             self.view.note(text)
-
-    def _record_usage(self, done: Done) -> None:
-        """What the agent used, beside the steps of its session."""
-        usage, run = done.answer.usage, self.run
-        if usage is None:
-            return
-        session = done.answer.session or run.session.name
-        time = format_time(datetime.now(UTC))
-        append_lines(run.board.paths, session, [usage_line(session, time, usage, **self.about)])
 
     def check_plan(self, plan: Plan | None) -> None:
         """Report boxes that are gone from the plan: deleting an open item completes it as well as ticking it."""

@@ -1,21 +1,23 @@
-"""The calls of all iterations of a run as the steps of one session, so that the rules about sessions hold for it.
+"""The calls of all iterations of a run, and what they used, as one session: the rules about sessions hold for it.
 
 An agent whose client reports its calls through a hook has steps already, and they are not entered twice.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from liza.clients.event import Event, Kind
-from liza.model import Match, format_time
+from liza.model import Match, Record, format_time
 from liza.run.iteration import Done
 from liza.run.tool_calls import calls_of
 from liza.schema.actions import Action
+from liza.scopes.evaluator import Evaluator
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sessions.monitor import evaluator_for
+from liza.scopes.sessions.spending import Terms, records_of, terms_of, usage_of
 from liza.scopes.sessions.states import trip_reason
-from liza.scopes.sessions.step import steps_of
+from liza.scopes.sessions.step import steps_of, usage_line
 from liza.scopes.sessions.step_window import StepWindow
 from liza.scopes.sessions.tools import tools_of
 from liza.store.paths import Paths
@@ -30,16 +32,18 @@ class Judged(NamedTuple):
 
 
 class RunSteps:
-    """The steps of one run."""
+    """The steps of one run, and what it used."""
 
     def __init__(self, paths: Paths, session: str, about: Mapping[str, str]) -> None:
         self.paths, self.session, self.about = paths, session, about
         self._window = StepWindow(session)
+        self._used: dict[str, StepWindow] = {}  # by the client's own sessions
 
     def add(self, done: Done) -> Judged:
-        """Enter the calls of an iteration and evaluate the rules after each."""
-        calls = tuple(calls_of(done.ran.output))
-        if not calls or self._is_reported(done.answer.session):
+        """Enter the usage and the calls of an iteration, and evaluate the rules after each."""
+        is_reported = self._is_reported(done.answer.session)
+        calls = () if is_reported else tuple(calls_of(done.ran.output))
+        if not calls and done.answer.usage is None:
             return Judged()
         now = datetime.now(UTC)
         rules, _ = rules_in_force(self.paths.rules)
@@ -47,20 +51,39 @@ class RunSteps:
         lines = [
             {**step, **self.about} for step in steps_of(event, format_time(now), tools_of(rules.blocks.get("tools")))
         ]
-        matches: list[Match] = []
-        evaluator = evaluator_for(rules, now)
+        self._enter_usage(done, format_time(now), is_reported)
+        evaluator, matches = evaluator_for(rules, now), list[Match]()
         for line in lines:
             self._window.add(line)
-            found = evaluator.verdict(self._window.records()).observed
-            matches += [match for match in found if match.rule.mode == "act"]
+            matches += _acting(evaluator, self._window.records())
+        matches += _acting(evaluator, (*self._window.records(), *self._used_so_far(terms_of(rules))))
         # A run that is between two iterations is not silent.
         end = {"time": format_time(now), "session": self.session, "note": "end"}
-        append_lines(self.paths, self.session, [*lines, end])
+        if lines:
+            append_lines(self.paths, self.session, [*lines, end])
         return Judged(_reason(matches, Action.STOP), _reason(matches, Action.WARN))
+
+    def _enter_usage(self, done: Done, time: str, is_reported: bool) -> None:
+        """Enter what an iteration used; the run pays for the client's own sessions."""
+        usage, session = done.answer.usage, done.answer.session or self.session
+        if usage is not None:
+            parent = self.session if session != self.session else None
+            line = usage_line(session, time, usage, parent=parent, **self.about)
+            line |= {} if is_reported else {"seconds": round(done.ran.seconds, 3)}
+            append_lines(self.paths, session, [line])
+            self._used.setdefault(session, StepWindow(session)).add(line)
+
+    def _used_so_far(self, terms: Terms) -> tuple[Record, ...]:
+        windows = (self._window, *self._used.values())
+        return records_of(entry for each in windows for entry in usage_of(each, self.session, terms))
 
     def _is_reported(self, session: str | None) -> bool:
         """Whether a hook has entered steps of the client's own session."""
         return session is not None and any("note" not in line for line in read_tail(self.paths, session))
+
+
+def _acting(evaluator: Evaluator[None], records: Sequence[Record]) -> list[Match]:
+    return [match for match in evaluator.verdict(records).observed if match.rule.mode == "act"]
 
 
 def _reason(matches: list[Match], action: Action) -> str | None:

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from liza.model import MAPPINGS, Fault, Path, parse_duration
 from liza.schema import kinds
 from liza.schema.actions import Action
+from liza.schema.budgets import BUDGETS, PRICES, set_budgets
 from liza.schema.kinds import OneOf
-from liza.schema.rules_form import PATTERNS, ROUNDS_PARAM, SAME, value_at
 from liza.schema.severities import SEVERITIES
 from liza.schema.walker import Each, Faults, Named, Shape, Table, unexpected
 from liza.text import value_text
@@ -84,6 +84,7 @@ KEEP_STEPS = {"days": Limit(14, 1, 3650), "megabytes": Limit(200, 1, 1_000_000)}
 TOOLS = ("edits", "waits")  # names of tools that change files, and of those that only wait
 
 ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
+ROUNDS_PARAM = "circuit_breaker_rounds"
 MATCHING = ("similar", "same")  # how the words of objections are compared; the first is the default
 OBJECTIONS = ("similar", "exact")  # by what an objection is the same: also by similar words and answers, or not
 LAST_STAGE = "S5"
@@ -141,7 +142,7 @@ def _unordered(block: Mapping[str, Any], path: Path, base: Mapping[str, Any]) ->
 
 
 PARAMS = Table(check=_params)
-BLOCKS: dict[str, Table] = {
+BLOCKS: dict[str, Shape] = {
     "stagnation": Table(
         {
             "threshold": THRESHOLD,
@@ -164,6 +165,8 @@ BLOCKS: dict[str, Table] = {
     "limits": Table(FILE_LIMITS, closed=True),
     "keep_steps": Table(KEEP_STEPS, closed=True),
     "tools": Table(dict.fromkeys(TOOLS, kinds.texts), closed=True),
+    "budgets": BUDGETS,
+    "prices": PRICES,
 }
 LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
 RULE = Table(
@@ -175,7 +178,7 @@ RULE = Table(
         "severity": OneOf(tuple(SEVERITIES), "a severity"),
         "action": OneOf(tuple(Action), "an action"),
         "mode": OneOf(("act", "observe")),
-        "rearm": OneOf(("fresh", "any_new")),
+        "rearm": OneOf(("fresh", "any_new", "threshold")),
         "window": window,
         "params": PARAMS,
         "enabled": kinds.flag,
@@ -194,18 +197,52 @@ _FIELDS: dict[str, Shape] = {
     "alarms": kinds.flag,
     "protocol": kinds.string,
     "fixed": kinds.sequence,
+    "optional": kinds.flag,
     "on_degraded": OneOf(("report", "halt")),
     "on_halt": OneOf(ON_HALT),
     "start_daemon": kinds.flag,
 }
+# The same as the protocols write it, for those who paste their blocks.
+PATTERNS = "circuit_breaker_rules"
+_SAME = {
+    (PATTERNS, "window"): ("window",),
+    (PATTERNS, "patterns"): ("rules",),
+    (ROUNDS_PARAM,): ("disputes", ROUNDS_PARAM),
+}
 
 
 def _given_once(file: Mapping[str, Any], path: Path) -> Faults:
-    for theirs, ours in SAME.items():
-        if value_at(file, theirs) is not None and value_at(file, ours) is not None:
+    for theirs, ours in _SAME.items():
+        if _value_at(file, theirs) is not None and _value_at(file, ours) is not None:
             yield Fault(
                 (*path, *theirs), f"{'.'.join(theirs)} means the same as {'.'.join(ours)}", "remove one of them"
             )
+
+
+def _value_at(file: Mapping[str, Any], path: Path) -> Any:
+    value: Any = file
+    for key in path:
+        value = value.get(key) if isinstance(value, MAPPINGS) else None
+    return value
+
+
+def in_our_form(file: Mapping[str, Any]) -> dict[str, Any]:
+    """A valid file with the protocols' blocks under liza's keys; its rules are where `rules_path` says."""
+    found = {key: value for key, value in file.items() if key not in (PATTERNS, ROUNDS_PARAM)}
+    if (wanted := _value_at(file, (PATTERNS, "window"))) is not None:
+        found["window"] = wanted
+    if file.get(ROUNDS_PARAM) is not None:
+        found["disputes"] = {**(file.get("disputes") or {}), ROUNDS_PARAM: file[ROUNDS_PARAM]}
+    return found
+
+
+def rules_path(file: Mapping[str, Any]) -> Path:
+    """Where a file has its list of rules."""
+    return (PATTERNS, "patterns") if _value_at(file, (PATTERNS, "patterns")) is not None else ("rules",)
+
+
+def rules_in(file: Mapping[str, Any]) -> Any:
+    return _value_at(file, rules_path(file))
 
 
 FILE = Table(
@@ -245,6 +282,7 @@ def changed_settings(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     for kind, names in (blocks.get("tools") or {}).items():
         if names:
             yield f"tools.{kind} has {value_text(', '.join(names), 120)} besides those that are shipped"
+    yield from set_budgets(blocks)
     projects = (blocks.get("circuit_breaker") or {}).get("projects") or {}
     for name, own in projects.items():
         defaults = {**_DEFAULTS["circuit_breaker"], **PROJECTS.get(name, {})}

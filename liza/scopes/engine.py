@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Unreadable
-from liza.model import MAPPINGS, Fault, Path, Problem, Record
+from liza.model import MAPPINGS, Fault, Path, Record
 from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.records import Section, named_records
 from liza.scopes.scope import Alarm, Environment, Scope, Sections, SessionRow, Source
@@ -38,7 +38,7 @@ def _not_reconciled(name: str, error: LizaError) -> NotReconciled:
 
 
 def derived(
-    paths: Paths | None, sections: Sections, rules: "RuleSet", environment: Environment
+    paths: Paths | None, sections: Sections, rules: "RuleSet", environment: Environment, now: datetime | None = None
 ) -> dict[str, tuple[Record, ...]]:
     """The records of the streams that some rule reads, with their computed fields, which are never read from the file.
 
@@ -51,7 +51,7 @@ def derived(
             continue
         if row.folder is not None:
             if paths is not None and os.path.isdir(os.path.join(paths.folder, row.folder)):
-                found |= _source(row, paths).streams(section, rules.streams)
+                found |= _source(row, paths).streams(sections, rules, now)
         elif section:
             found[row.stream] = _derive(row.load(), section, rules, environment)
     return found
@@ -62,14 +62,9 @@ def sources(paths: Paths) -> list[tuple[Row, Source]]:
     return [(row, _source(row, paths)) for row in ROWS if row.folder is not None]
 
 
-def session_rows(paths: Paths, sections: Sections) -> list[SessionRow]:
+def session_rows(paths: Paths, sections: Sections, rules: "RuleSet") -> list[SessionRow]:
     """Who is at work, by the sources of all scopes."""
-    return [each for row, source in sources(paths) for each in source.rows(sections.get(row.section))]
-
-
-def source_problems(paths: Paths) -> list[Problem]:
-    """What those sources could not read when they were read last."""
-    return [each for _, source in sources(paths) for each in source.problems()]
+    return [each for row, source in sources(paths) for each in source.rows(sections.get(row.section), rules)]
 
 
 def _source(row: Row, paths: Paths) -> Source:

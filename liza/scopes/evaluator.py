@@ -57,4 +57,5 @@ def scoped_rules(rules: RuleSet, protocol: str, params: Mapping[str, float] = {}
 def reason_text(match: Match, text: str) -> str:
     """The reason of a trip, from the rule's summary; `text` is what the records of the match have in common."""
     template = match.rule.summary or match.rule.description or match.rule.name
-    return template.replace("{count}", number_text(match.value)).replace("{text}", text)
+    template = template.replace("{count}", number_text(match.value)).replace("{limit}", number_text(match.threshold))
+    return template.replace("{text}", text)

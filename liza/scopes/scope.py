@@ -4,11 +4,11 @@ A scope is what one trip stops: a session, a claim, a slice, a loop. `engine.py`
 a `Scope` is the rest for one kind, as one value of typed functions. Nothing here reads a file or a clock.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
-from liza.errors import LizaError
 from liza.model import Fault, Problem, Record
 from liza.scopes.records import Section
 from liza.scopes.transition import Event, Reconciled, Transition
@@ -63,10 +63,19 @@ class Polled(NamedTuple):
     is_new: bool = False  # new records came in
     is_late: bool = False  # a stop could not be written to state.yaml yet, for example because the lock was held
     has_more: bool = False  # records are left for the next poll
-    error: LizaError | None = None  # what could not be done; the next poll tries again
 
 
 RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"  # states of a session
+
+
+class Spent(NamedTuple):
+    """What was used."""
+
+    cost: float | None = None  # in US dollars; None where nothing has one
+    tokens: int | None = None
+    steps: int = 0
+    hours: float = 0.0
+    unpriced: Mapping[str, int] = MappingProxyType({})  # tokens without a cost, by model
 
 
 class SessionRow(NamedTuple):
@@ -85,23 +94,20 @@ class SessionRow(NamedTuple):
     last_step: str | None
     last_error: str | None
     reason: str | None
-    tokens: float | None  # None where nothing reported any
-    cost: float | None  # in US dollars
+    used: "Spent"  # by itself, without its subagents
 
 
 class Source(Protocol):
     """Records in files of their own, which no command writes; the daemon polls them."""
 
-    def streams(self, section: Any, wanted: Container[str], /) -> Mapping[str, tuple[Record, ...]]:
-        """The wanted streams, without records that a decision has acknowledged."""
+    def streams(
+        self, sections: Sections, rules: "RuleSet", now: datetime | None, /
+    ) -> Mapping[str, tuple[Record, ...]]:
+        """The streams that the rules read, without records that a decision has acknowledged."""
         ...
 
-    def rows(self, section: Any, /) -> Sequence[SessionRow]:
+    def rows(self, section: Any, rules: "RuleSet", /) -> Sequence[SessionRow]:
         """Who was at work lately or is stopped, the one with the newest step first."""
-        ...
-
-    def problems(self) -> Sequence[Problem]:
-        """What could not be read when it was read last."""
         ...
 
     def poll(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Polled:
@@ -129,8 +135,6 @@ class Scope(NamedTuple, Generic[S]):
     # Whether a stopped record may make one more attempt.
     may_try: Callable[[Mapping[str, Any], S, datetime], bool] = lambda record, settings, now: False
     notes: Callable[[S], Iterable[str]] = lambda settings: ()  # warnings of the gate, open or closed
-    # The records that a person means by a name.
-    ids_of: Callable[[Any, str], Sequence[str]] = lambda section, name: (name,)
     gates: Callable[[], Gates] = dict  # for names that are not records of the section, like stages
     ancestors: Callable[["Paths", str], Iterable[str]] = (
         lambda paths, name: ()

@@ -32,7 +32,7 @@ def snapshot_of(
             hint = f"begin each record of {name} with '- '; see: liza validate"
             raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
     snapshot = take_snapshot(document, check=check, now=now)
-    snapshot = snapshot._replace(derived=derived(board.paths, document.data, rules, os.environ))
+    snapshot = snapshot._replace(derived=derived(board.paths, document.data, rules, os.environ, now))
     section = document.data.get("circuit_breaker")
     if sections.history_of(section) and (whole := _with_files(board, section)) is not section:
         snapshot = snapshot._replace(sections=MappingProxyType({**document.data, "circuit_breaker": whole}))

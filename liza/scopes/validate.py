@@ -66,7 +66,7 @@ def _alarms(board: Board, document: Document, now: datetime) -> list[Problem]:
     """What keeps records from counting, or seems to, and did not come by a command of liza."""
     rules, _ = rules_in_force(board.paths.rules)
     with suppress(LizaError):  # what cannot be evaluated is among the problems
-        alarms = evaluate(rules, snapshot_of(board, document, rules, check=False), now).alarms
+        alarms = evaluate(rules, snapshot_of(board, document, rules, check=False, now=now), now).alarms
         hint = "ask who decided it; see: liza status"
         return [Problem(text, board.paths.state, hint=hint, level="warning") for text in alarms]
     return []

@@ -16,8 +16,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from liza.errors import Unreadable, Unwritable
-from liza.store import files, spool
+from liza.store import files
 from liza.store.paths import Paths
 from liza.text import file_name
 
@@ -28,44 +27,31 @@ ROTATED = 8 << 20  # bytes of one file
 TAIL = 1 << 18  # bytes at the end of a session's files that are read to go on where the last daemon ended
 _NEWEST = 1 << 16  # bytes of a file in which its newest lines are looked for
 
+_STRING = rb'(?:[^"\\]|\\.)*'
+# The beginning of a step as `append_lines` writes it: nothing else is read of an old one.
+_STEP = re.compile(
+    rb'\{"v": \d+, "time": "(?P<time>%b)", "session": "(?P<session>%b)"(?:, "parent": "(?P<parent>%b)")?'
+    rb'(?:, "client": "%b")?(?:, "id": "(?P<id>%b)")?, "tool": ' % ((_STRING,) * 5)
+)
 _EVENT = re.compile(rb'"event": "([a-z]{1,20}-[a-z]{1,20}-[A-Za-z0-9]{6,40})"')  # inside a text the quotes are escaped
 
 
 def append_lines(paths: Paths, session: str, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Append lines, all or none; `Unwritable` if that fails. What is no file of ours is put aside first."""
+    """Append lines in one write. One that an interrupted write left half done is ended first; readers skip it."""
+    if not os.path.isdir(paths.steps):
+        files.make_folder(paths.steps)
     name = step_file(session)
     dumped = (json.dumps({"v": VERSION, **line}, ensure_ascii=False) for line in lines)
     raw = b"".join(line.encode(errors="replace") + b"\n" for line in dumped)
-    try:
-        if not os.path.isdir(paths.steps):
-            files.make_folder(paths.steps)
-        with files.Folder(paths.steps, listed=True) as folder:
-            try:
-                fd = _open_current(folder, name)
-            except (files.UnsafeFile, PermissionError):
-                spool.put_aside(paths, paths.steps, name)
-                fd = _open_current(folder, name)
-            try:
-                _append(fd, raw)
-            finally:
-                os.close(fd)
-    except OSError as error:
-        message, hint = f"steps cannot be stored: {error.strerror}", f"make room on the disk, or look at {paths.steps}"
-        raise Unwritable(message, hint=hint, file=os.path.join(paths.steps, name)) from None
-
-
-def _append(fd: int, raw: bytes) -> None:
-    """Append to a file. A line that a killed process left half done is ended first; readers skip it."""
-    size = os.fstat(fd).st_size
-    try:
-        if size and os.pread(fd, 1, size - 1) != b"\n":
-            raw = b"\n" + raw
-        files.write_all(fd, raw)
-    except OSError:
-        with suppress(OSError):  # only with the lock: another process may have appended since
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(fd, size)
-        raise
+    with files.Folder(paths.steps, listed=True) as folder:
+        fd = _open_current(folder, name)
+        try:
+            size = os.fstat(fd).st_size
+            if size and os.pread(fd, 1, size - 1) != b"\n":
+                raw = b"\n" + raw
+            files.write_all(fd, raw)
+        finally:
+            os.close(fd)
 
 
 def _open_current(folder: files.Folder, name: str) -> int:
@@ -145,11 +131,26 @@ def read_past(paths: Paths, names: Sequence[str], marked: bytes, most: int | Non
         raw, inode = _read(paths, name, 0)
         start = raw.rfind(b"\n", 0, start) + 1 if start < size else start
         end = raw.rfind(b"\n") + 1
-        before = (line for line in raw[:start].splitlines() if marked in line)
-        lines = _parsed([*before, *raw[start:end].splitlines()])[0]
+        lines = _before(raw[:start], marked) + _parsed(raw[start:end].splitlines())[0]
         events += [each.decode() for each in _EVENT.findall(raw, 0, start)]
         found = Past((*found.lines, *lines), tuple(events), end, inode)
     return found
+
+
+def _before(raw: bytes, marked: bytes) -> tuple[Mapping[str, Any], ...]:
+    """The lines with a mark as they are; of each step only whose it is, its time, and the id of its call."""
+    found: list[Mapping[str, Any] | None] = []
+    for line in raw.splitlines():
+        if marked in line:
+            found.append(_parse(line))
+        elif (step := _STEP.match(line)) is not None:
+            found.append({name: _parse_text(text) for name, text in step.groupdict().items() if text is not None})
+    return tuple(each for each in found if each is not None)
+
+
+def _parse_text(raw: bytes) -> str:
+    """A string of JSON without its quotes."""
+    return str(json.loads(b'"%s"' % raw)) if b"\\" in raw else raw.decode(errors="replace")
 
 
 def read_tail(paths: Paths, session: str) -> tuple[Mapping[str, Any], ...]:
@@ -171,13 +172,6 @@ def _read(paths: Paths, name: str, start: int) -> tuple[bytes, int]:
             return file.read(), os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
         return b"", 0
-    except OSError as error:
-        raise _unreadable(os.path.join(paths.steps, name), error) from None
-
-
-def _unreadable(path: str, error: OSError) -> Unreadable:
-    message, hint = f"these steps cannot be read: {error.strerror}", f"look at it, and move it away: {path}"
-    return Unreadable(message, hint=hint, file=path)
 
 
 def read_all(paths: Paths, session: str) -> Read:
@@ -228,8 +222,6 @@ def list_files(paths: Paths) -> list[Kept]:
             return sorted(_stats(folder.fd), key=lambda each: (each.ns, each.name))
     except FileNotFoundError:
         return []
-    except OSError as error:
-        raise _unreadable(paths.steps, error) from None
 
 
 def _stats(fd: int) -> Iterator[Kept]:
@@ -255,6 +247,5 @@ def prune(paths: Paths, *, days: float, most_bytes: int) -> list[str]:
     if gone:
         with files.Folder(paths.steps) as folder:
             for name in gone:
-                with suppress(OSError):  # a folder, for example
-                    folder.remove(name)
+                folder.remove(name)
     return gone

@@ -9,7 +9,11 @@ import click
 import pytest
 
 from liza.cli.group import liza as program
+from liza.clients.usage import Usage
 from liza.daemon.notifier import EventKind
+from liza.scopes.sessions.step import usage_line
+from liza.store.paths import Paths
+from liza.store.steps import append_lines
 from tests.cli.run import environment, installed, new_board
 from tests.clients import hook
 from tests.docs import contract
@@ -56,6 +60,8 @@ def test_json_of_watching(shell: Shell) -> None:
     shell.ask("resolve", "-m", "back at six")
     blocked(folder, "task-3", "task-4")
     shell.ask("analyze", code=3)
+    used = usage_line("s", "2026-01-01T00:00:00Z", Usage(10, 1, model="of-the-house"))
+    append_lines(Paths(str(folder / ".liza")), "s", [used])
     (found,) = shell.ask("stats", code=0)["rules"]
     assert (found["trips"], found["false_alarms"], len(found["tripped_again"])) == (2, 1, 1)
     shell.ask("resolve", "-m", "back at six")

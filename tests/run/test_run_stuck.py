@@ -89,3 +89,14 @@ def test_steps_that_a_hook_reported_are_not_entered_again(tmp_path: Path) -> Non
     assert len(project.recorded) == 2
     assert result.code == 1
     assert [each["session"] for each in steps(project)] == ["s"]
+
+
+def test_run_ends_before_it_costs_more_than_its_budget(tmp_path: Path) -> None:
+    """Ten cents an iteration, each a session of the client's own: at fifty the run is stopped."""
+    answer = '{"type":"result","session_id":"s%s","total_cost_usd":0.1,"usage":{"output_tokens":1}}'
+    agent = f"""echo "$LIZA_ITERATION" >> work.txt\nprintf '{answer}' $LIZA_ITERATION\n"""
+    project = Project(tmp_path / "p", agent, rules="budgets: {session: {cost: 0.5}}\n")
+    result = project.run("--max", "20")
+    assert (result.code, len(project.recorded)) == (3, 5)
+    assert "budgets.session.cost" in result.err
+    assert "80 % of the budget" in (project.session / "context.md").read_text()

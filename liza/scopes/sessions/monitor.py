@@ -5,15 +5,16 @@ The order is that of every trip: the halt file of the session first, which waits
 """
 
 import os
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from liza.errors import LizaError, LockTimeout, Unwritable
-from liza.model import MAPPINGS, Match, Problem, Record, format_time
-from liza.rules.evaluate import RuleSet
+from liza.errors import LizaError, LockTimeout
+from liza.model import MAPPINGS, Match, Record, Snapshot, format_time
+from liza.rules.evaluate import RuleSet, evaluate
+from liza.rules.load import EVERYONE
 from liza.schema.actions import Action
 from liza.schema.rules_yaml import KEEP_STEPS
 from liza.scopes.change import change_record
@@ -22,13 +23,14 @@ from liza.scopes.records import find_record, mappings_of, named_records
 from liza.scopes.scope import Polled, SessionRow
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
-from liza.scopes.sessions.intake import Intake, aside_problems, take_spool
+from liza.scopes.sessions.intake import Intake, take_spool
 from liza.scopes.sessions.rows import session_rows
-from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow, usage_records
+from liza.scopes.sessions.spending import Entry, Terms, payer_of, records_of, terms_of, usage_of
+from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 from liza.scopes.sessions.step_windows import StepWindows
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
 from liza.scopes.transition import Event, Transition
-from liza.store import spool, steps
+from liza.store import steps
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths
@@ -40,7 +42,7 @@ from liza.store.session_halt import (
     remove_session_halt,
     write_session_halt,
 )
-from liza.text import file_name
+from liza.text import file_name, number_text
 
 _PRUNE_EVERY = timedelta(hours=1)  # between two deletions of steps that are too old
 
@@ -67,9 +69,12 @@ class Monitor:
         taken = take_spool(self.paths, self.sessions, tools)
         return taken._replace(sessions=self.windows.refresh())
 
-    def streams(self, section: Any, wanted: Container[str]) -> dict[str, tuple[Record, ...]]:
+    def streams(
+        self, sections: Mapping[str, Any], rules: RuleSet, now: datetime | None
+    ) -> dict[str, tuple[Record, ...]]:
         """The streams `steps` and `usage` for the rules about all sessions: of steps what still counts."""
         self.windows.refresh()
+        section, wanted = sections.get(SESSIONS.name), rules.streams
         are_halted = os.path.lexists(self.paths.checkpoint)
         found: dict[str, tuple[Record, ...]] = {}
         if STEPS in wanted:
@@ -79,19 +84,21 @@ class Monitor:
                 records += window.records(_since(section, name), is_halted)
             found[STEPS] = tuple(records)
         if USAGE in wanted:
-            lines = [*self.windows.idle_usage(), *(line for window in self.sessions.values() for line in window.usage)]
-            found[USAGE] = usage_records(sorted(lines, key=lambda line: str(line.get("time"))))
+            found[USAGE] = records_of(self.usage(terms_of(rules, now, sections)))
         return found
 
-    def rows(self, section: Any) -> list[SessionRow]:
+    def rows(self, section: Any, rules: RuleSet) -> list[SessionRow]:
         """The sessions that were active lately or are stopped; the next poll evaluates what is new of them."""
         new = self.windows.refresh()
         self._stepped |= new if self._is_read else frozenset()
-        return session_rows(section, self.sessions)
+        return session_rows(section, self.sessions, terms_of(rules))
 
-    def problems(self) -> list[Problem]:
-        """What was put aside, and files of steps that cannot be read."""
-        return [*aside_problems(self.paths), *(each.as_problem() for each in self.windows.unreadable)]
+    def usage(self, terms: Terms) -> Iterator[Entry]:
+        """What all sessions used, as far as it is kept."""
+        self.windows.refresh()
+        everyone = {**self.windows.idle_sessions(), **self.sessions}
+        for name, window in everyone.items():
+            yield from usage_of(window, payer_of(name, everyone), terms)
 
     def poll(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Polled:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
@@ -101,17 +108,11 @@ class Monitor:
         self._stepped |= taken.sessions
         section = document.data.get(SESSIONS.name)
         events: list[Event] = []
-        late, failed, again = False, taken.error, set[str]()
-        for name in sorted(self._stepped & self.sessions.keys()):
-            try:
-                for match in reversed(self._matches(name, section, rules, now)):  # the first in the pack is shown
-                    if match.rule.action == Action.STOP:
-                        self._stop(name, match, section, now)
-                    elif match.rule.action == Action.WARN:
-                        events += self._warn(name, match, _since(section, name), now)
-            except Unwritable as error:
-                failed = failed or error
-                again.add(name)
+        late = False
+        everyone = self._matches_of_everyone(document, rules, now) if self._stepped else []
+        payers = {payer_of(name, self.sessions) for name in self._stepped & self.sessions.keys()}
+        for name in sorted((self._stepped | payers) & self.sessions.keys()):
+            events += self._act(name, everyone, section, rules, now)
         for halt in list_session_halts(self.paths.stopped):
             if halt.action == STOP and not _is_recorded(section, halt):
                 try:
@@ -120,10 +121,9 @@ class Monitor:
                     late = True
                     if not isinstance(error, LockTimeout):
                         raise
-        self._stepped = again
+        self._stepped = set()
         notes = (*taken.notes, *(event.text for event in events if event.kind == "warned"))
-        problems = (*taken.problems, *self.problems())
-        return Polled(tuple(events), notes, problems, bool(taken.sessions), late, bool(taken.waiting), failed)
+        return Polled(tuple(events), notes, taken.problems, bool(taken.sessions), late, bool(taken.waiting))
 
     def _prune(self, rules: RuleSet, now: datetime) -> None:
         """Delete steps that are too old, or too many, now and then."""
@@ -133,14 +133,41 @@ class Monitor:
         kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}
         with suppress(OSError):
             steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
-            spool.prune(self.paths, days=kept["days"])
 
-    def _matches(self, name: str, section: Any, rules: RuleSet, now: datetime) -> list[Match]:
+    def _act(
+        self, name: str, everyone: Sequence[Match], section: Any, rules: RuleSet, now: datetime
+    ) -> Iterator[Event]:
+        """Stop a session, else warn it: by the first match in the pack, whose text is shown."""
         record = _record(section, name)
         if record is not None and status_of(record) == STOPPED:
-            return []
+            return
+        found = [*self._matches(name, section, rules, now), *everyone]
+        stop = next((match for match in found if match.rule.action == Action.STOP), None)
+        if stop is not None:
+            self._stop(name, stop, section, now)
+            return
+        for match in reversed([match for match in found if match.rule.action == Action.WARN]):
+            yield from self._warn(name, match, _since(section, name), now)
+
+    def _matches(self, name: str, section: Any, rules: RuleSet, now: datetime) -> list[Match]:
         window, since = self.sessions[name], _since(section, name)
-        found = evaluator_for(rules, now).verdict((*window.records(since), *window.usage_records(since))).observed
+        evaluator = evaluator_for(rules, now)
+        used = self.used_by(name, terms_of(rules), since) if USAGE in evaluator.rules.streams else ()
+        found = evaluator.verdict((*window.records(since), *used)).observed
+        return [match for match in found if match.rule.mode == "act"]
+
+    def used_by(self, name: str, terms: Terms, since: str) -> tuple[Record, ...]:
+        """What a session and its subagents used since a person let it continue; a subagent itself pays for nothing."""
+        paying = (each for own, each in self.sessions.items() if payer_of(own, self.sessions) == name)
+        return records_of(entry for window in paying for entry in usage_of(window, name, terms, since))
+
+    def _matches_of_everyone(self, document: Document, rules: RuleSet, now: datetime) -> list[Match]:
+        """The warnings that every session at work is given, about what all have used together."""
+        chosen = rules.of_scope(rules.scoped.get(EVERYONE, ()))
+        if not chosen.rules:
+            return []
+        derived = self.streams(document.data, chosen, now)
+        found = evaluate(chosen, Snapshot(b"", {}, document.data, (), derived=derived), now).observed
         return [match for match in found if match.rule.mode == "act"]
 
     def _stop(self, name: str, match: Match, section: Any, now: datetime) -> None:
@@ -152,7 +179,8 @@ class Monitor:
     def _warn(self, name: str, match: Match, since: str, now: datetime) -> Iterator[Event]:
         """Have the next answer to the client say what repeats, once for each cause until it is resumed."""
         window, reason = self.sessions[name], states.trip_reason(match)
-        cause = " ".join(filter(None, (match.rule.name, match.key, since)))
+        budget = number_text(match.threshold) if match.numbers else ""  # one that was raised is another
+        cause = " ".join(filter(None, (match.rule.name, match.key, since, budget)))
         if cause in window.warned:
             return
         window.warned.add(cause)

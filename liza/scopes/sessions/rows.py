@@ -6,14 +6,15 @@ from typing import Any
 from liza.errors import Refused
 from liza.model import MAPPINGS
 from liza.scopes.records import named_records
-from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow
+from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow, Spent
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
+from liza.scopes.sessions.spending import SHIPPED, Terms, spent_in, usage_of
 from liza.scopes.sessions.step_window import StepWindow
 from liza.store.document import Document
 from liza.text import did_you_mean, value_text
 
 
-def session_rows(section: Any, sessions: Mapping[str, StepWindow]) -> list[SessionRow]:
+def session_rows(section: Any, sessions: Mapping[str, StepWindow], terms: Terms = SHIPPED) -> list[SessionRow]:
     """The sessions that were active lately or are stopped, the one with the newest step first."""
     records = {
         name: record
@@ -21,11 +22,11 @@ def session_rows(section: Any, sessions: Mapping[str, StepWindow]) -> list[Sessi
         if isinstance(record, MAPPINGS) and (status_of(record) == STOPPED or name in sessions)
     }
     names = {*sessions, *records}
-    rows = [_row(name, sessions.get(name), records.get(name, {})) for name in names if name]
+    rows = [_row(name, sessions.get(name), records.get(name, {}), terms) for name in names if name]
     return sorted(rows, key=lambda row: (row.last or "", row.session), reverse=True)
 
 
-def _row(name: str, window: StepWindow | None, record: Mapping[str, Any]) -> SessionRow:
+def _row(name: str, window: StepWindow | None, record: Mapping[str, Any], terms: Terms) -> SessionRow:
     about = {**{key: text for key, text in record.items() if isinstance(text, str)}, **(window.about if window else {})}
     status = status_of(record)
     last = window.steps[-1] if window is not None and window.steps else None
@@ -44,8 +45,7 @@ def _row(name: str, window: StepWindow | None, record: Mapping[str, Any]) -> Ses
         last_step=f"{last.get('tool')} {last.get('input')}" if last is not None else None,
         last_error=str(errors[-1]) if errors else None,
         reason=str((open_trip(record) or {}).get("reason")) if status == STOPPED else None,
-        tokens=window.used("tokens") if window is not None else None,
-        cost=window.used("cost") if window is not None else None,
+        used=spent_in(usage_of(window, name, terms)) if window is not None else Spent(),
     )
 
 

@@ -2,11 +2,11 @@
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from math import fsum
 from typing import Any
 
 from liza.model import Record
 from liza.scopes.sessions.progress import KEPT, Progress, remember
+from liza.scopes.sessions.work import Work
 
 EVENTS = 4_000  # names of events that are known to be entered
 ENTRIES = 50_000  # of what one session used that rules add up
@@ -21,6 +21,7 @@ class StepWindow:
         self.session = session
         self.steps: deque[Mapping[str, Any]] = deque(maxlen=KEPT)
         self.usage: deque[Mapping[str, Any]] = deque(maxlen=ENTRIES)
+        self.work = Work()
         self.about: dict[str, str] = {}
         self.started: str | None = None
         self.last: str | None = None  # time of the newest line
@@ -40,6 +41,8 @@ class StepWindow:
             remember(self.events, event, None, EVENTS)
         if isinstance(time := line.get("time"), str):
             self.started, self.last = self.started or time, time
+        if line.get("note") is not None:
+            self.work.add(line, is_step=False)
         match line.get("note"):
             case None:
                 self._add_step(line)
@@ -60,24 +63,16 @@ class StepWindow:
         for name in (*names, *newer):
             remember(self.events, name, None, EVENTS)
 
-    def usage_records(self, since: str = "") -> tuple[Record, ...]:
-        """Every entry of what the session used after `since`, the oldest first."""
-        return usage_records(line for line in self.usage if str(line.get("time")) > since)
-
-    def used(self, field: str) -> float | None:
-        """The sum of a field of its usage; None where no entry has it."""
-        numbers = [
-            n for line in self.usage if isinstance(n := line.get(field), int | float) and not isinstance(n, bool)
-        ]
-        return fsum(numbers) if numbers else None
-
     def _add_step(self, step: Mapping[str, Any]) -> None:
         if isinstance(call := step.get("id"), str):
             if call in self._calls:
                 return
             remember(self._calls, call, None)
+        self.work.add(step, is_step=True)
         self.ended, self.is_turn_over = None, False
         self.count += 1
+        if "tool" not in step:
+            return  # one of long ago, of which only the time was read
         self.steps.append(step)
         if str(step.get("time")) > self._since:
             self._progress.add(step)
@@ -105,18 +100,3 @@ def step_records(lines: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
         session = str(line.get("session"))
         windows.setdefault(session, StepWindow(session)).add(line)
     return tuple(record for window in windows.values() for record in window.records())
-
-
-def usage_records(lines: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
-    """The stream `usage`, from lines of sessions' files."""
-    return tuple(Record(USAGE, place, {**line, **_common(line), "type": USAGE}) for place, line in enumerate(lines))
-
-
-def is_usage(line: Mapping[str, Any]) -> bool:
-    """Whether a line of a session's file says what it used."""
-    return line.get("note") == USAGE
-
-
-def _common(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that the records of every stream have."""
-    return {"timestamp": line.get("time"), "reporter": line.get("name") or line.get("session"), "details": None}

@@ -92,7 +92,7 @@ def _record_ok(board: Board, rules: RuleSet, found: Check, seen: Document, now: 
         verdict = found.verdict
         if document.raw != seen.raw:
             # Another program wrote between our read and our lock; that may be the third record of its kind.
-            verdict = evaluate(rules, snapshot_of(board, document, rules), now)
+            verdict = evaluate(rules, snapshot_of(board, document, rules, now=now), now)
             if verdict.matches or sections.open_trigger(document.data.get("circuit_breaker")):
                 raise StaleVerdict
         reconciled = _reconcile(document.data.get("circuit_breaker"), verdict, now)
@@ -140,7 +140,7 @@ def _trip(
         still = lost_trigger(board, document.data.get("circuit_breaker")) if lost is not None else None
         if document.raw == seen.raw and still == lost:
             return first
-        snapshot = snapshot_of(board, document, rules)
+        snapshot = snapshot_of(board, document, rules, now=now)
         return trip_of(board, evaluate(rules, snapshot, now), snapshot, rules, still)
 
     trip = put_into_effect(board, first, now, trip_now)

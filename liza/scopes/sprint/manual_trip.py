@@ -41,7 +41,7 @@ def trip(board: Board, text: str, now: datetime, choice: Choice = Choice()) -> t
     while True:
         try:
             document = board.read()
-            snapshot = take_snapshot(document) if choice.is_plain else snapshot_of(board, document, rules)
+            snapshot = take_snapshot(document) if choice.is_plain else snapshot_of(board, document, rules, now=now)
         except Unreadable:
             snapshot = Snapshot(b"", {}, {}, ())  # the halt still works; what failed is reported at the end
             choice = choice._replace(selectors=())

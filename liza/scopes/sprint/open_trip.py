@@ -88,7 +88,7 @@ def _accept_manual(board: Board, rules: RuleSet, found: Check, seen: Document, n
         trigger = sections.open_trigger(document.data.get("circuit_breaker"))
         if document.raw == seen.raw or trigger is None:
             return first if trigger is not None else None
-        snapshot = snapshot_of(board, document, rules)
+        snapshot = snapshot_of(board, document, rules, now=now)
         return manual_trip(board, trigger, evaluate(rules, snapshot, now), snapshot, rules, now)
 
     trip = put_into_effect(board, first, now, trip_now)

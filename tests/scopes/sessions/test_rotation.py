@@ -146,10 +146,10 @@ def test_reader_goes_on_across_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
             windows.refresh()
     windows.refresh()
     assert len(os.listdir(paths.steps)) > 5
-    assert windows.sessions[SESSION].used("tokens") == 5050
+    assert sum(line["tokens"] for line in windows.sessions[SESSION].usage) == 5050
     other = StepWindows(paths)
     other.refresh()
-    assert other.sessions[SESSION].used("tokens") == 5050
+    assert sum(line["tokens"] for line in other.sessions[SESSION].usage) == 5050
 
 
 def test_new_reader_knows_the_events_of_all_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,4 +164,4 @@ def test_new_reader_knows_the_events_of_all_files(tmp_path: Path, monkeypatch: p
     windows = StepWindows(paths)
     windows.refresh()
     window = windows.sessions[SESSION]
-    assert (list(window.events), window.warned, window.used("tokens")) == (names, {"a"}, 3)
+    assert (list(window.events), window.warned, sum(line["tokens"] for line in window.usage)) == (names, {"a"}, 3)

@@ -87,9 +87,9 @@ def command(
     if call.as_json:
         _json(takes, known, start)
         return 0
-    _print_head(known)
+    _print_head(known, session)
     for take in takes:
-        _print(take, known, start)
+        _print(take, known, start, session)
     if len(takes) > 1:
         _print_difference(takes[0], takes[1], start)
     if svg is not None:
@@ -140,7 +140,9 @@ def _moment(text: str | None, known: Recording) -> datetime | None:
 # --- what is printed ------------------------------------------------------------------------------------------------
 
 
-def _print_head(known: Recording) -> None:
+def _print_head(known: Recording, session: str | None) -> None:
+    if session is not None:
+        return
     records = sum(event.kind == RECORD for event in known.events)
     decisions = sum(event.kind == RESOLVE for event in known.events)
     if not records:
@@ -154,9 +156,10 @@ def _print_head(known: Recording) -> None:
         show.warnings([text])
 
 
-def _print(take: _Take, known: Recording, start: datetime | None) -> None:
+def _print(take: _Take, known: Recording, start: datetime | None, session: str | None) -> None:
     trips = [trip for trip in take.played.trips if _is_shown(trip, start)]
-    click.echo(f"\n{show.bold(printable(take.heading))}: {plural(len(trips), 'trip')}")
+    count = plural(len(trips), "trip") if session is None else "the steps of one session"
+    click.echo(f"\n{show.bold(printable(take.heading))}: {count}")
     width = max((len(trip.rule.name) for trip in trips), default=0)
     for trip in trips:
         match = trip.match

@@ -63,7 +63,7 @@ class Board:
         copy = newest_backup(self.paths)
         if copy is not None and error.file == self.paths.state and "backups" not in (error.hint or ""):
             command = f"cp {quote(copy)} {quote(self.paths.state)}"
-            restore = f"or go back to the last copy, without what was written since: {command}"
+            restore = f"or restore the last backup, which lacks later changes: {command}"
             error.hint = "; ".join(part for part in (error.hint, restore) if part)
         return error
 

@@ -24,10 +24,12 @@ class FollowUpFailed(LizaError, RuntimeError):
     exit_code = 3
     status = "triggered"
 
-    def __init__(self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "liza analyze") -> None:
+    def __init__(
+        self, failed: Sequence[LizaError], trigger: Mapping[str, Any], retry: str = "run: liza analyze"
+    ) -> None:
         text = f"{sections.named(trigger)} tripped, but some follow-up steps failed"
         file = failed[0].file or ""
-        first = Problem(text, file, hint=f"fix what follows, then run: {retry}")
+        first = Problem(text, file, hint=f"fix what follows, then {retry}")
         problems = [first, *(each.as_problem(file) for each in failed)]
         super().__init__(f"{text}: {failed[0].message}", file=file, problems=problems)
         self.trigger = trigger

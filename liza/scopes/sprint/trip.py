@@ -171,4 +171,5 @@ class _Effect:
         if self.failed:
             # The rules will match again; a person's text is lost if it could not be recorded.
             is_lost = trip.trigger.get("message") and not self.is_recorded
-            raise FollowUpFailed(self.failed, trip.trigger, "the same command again" if is_lost else "liza analyze")
+            retry = "run the same command again" if is_lost else "run: liza analyze"
+            raise FollowUpFailed(self.failed, trip.trigger, retry)

@@ -281,14 +281,10 @@ class Verdict(NamedTuple):
 
 def tasks_of(records: tuple[Record, ...]) -> tuple[str, ...]:
     """The tasks that records name, each once, in order."""
-    found: dict[str, None] = {}
-    for record in records:
-        task = record.fields.get("task")
-        if type(task) is str:  # nearly all
-            found[task] = None
-        elif (task := record.get("task")) is not None:
-            found[text_of(task)] = None
-    return tuple(found)
+    tasks: list[Any] = [fields.get("task") for _, _, fields in records]
+    if set(map(type, tasks)) != {str}:  # few
+        tasks = [text_of(task) for record in records if (task := record.get("task")) is not None]
+    return tuple(dict.fromkeys(tasks))
 
 
 def parse_time(value: object) -> datetime | None:

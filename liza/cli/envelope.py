@@ -30,7 +30,7 @@ def write(
     document = {"schema": SCHEMA, "command": command, "status": status, "problems": listed, **fields}
     # Not json.dump: it encodes in Python, piece by piece, which takes eight times as long.
     try:
-        text = json.dumps(document, allow_nan=False, default=_other)
+        text = json.dumps(document, allow_nan=False, check_circular=False, default=_other)
     except (TypeError, ValueError):  # some key or number is not one that JSON has
         text = json.dumps(plain(document), default=_other)
     sys.stdout.write(text + "\n")

@@ -305,7 +305,7 @@ def _progress(
     )
     if acting:
         best = acting[0]  # not a larger group that is silenced
-        return Progress(rule, reason, best.value, best.threshold, best.key, best.tasks, (), groups)
+        return Progress(rule, reason, best.value, best.threshold, best.key, groups[0].tasks, (), groups)
     largest = outcomes[0]
     evidence = largest.evidence
     return Progress(rule, reason, largest.value, largest.threshold, largest.key, tasks_of(evidence), evidence, groups)

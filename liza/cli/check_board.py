@@ -14,6 +14,8 @@ from liza.model import format_time
 from liza.scopes.rules_file import read_rules, rules_in_force, with_budget
 from liza.store.board import Board
 
+_KEPT: list[Check] = []  # until the process ends: to take a large blackboard apart in memory takes time, for nothing
+
 
 def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
     """Check the blackboard once; 3 if the breaker is open."""
@@ -29,6 +31,7 @@ def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
     with Waiting("checking the blackboard"):
         shown = as_json or not quiet
         found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run, find_problems=shown)
+    _KEPT.append(found)
     if as_json:
         _json(found)
     elif not quiet:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from liza.errors import WrongUsage
 from liza.model import parse_time
 from liza.rules.evaluate import RuleSet
-from liza.schema.rules_yaml import window as window_kind
 from liza.text import value_text
 
 
@@ -75,6 +74,8 @@ def _said(raw: bytes, option: str) -> str:
 def adjusted(rules: RuleSet, exact: bool, window: str | None) -> RuleSet:
     """The rules as --exact and --window ask for them."""
     if window is not None:
+        from liza.schema.rules_yaml import window as window_kind
+
         if (expected := window_kind(window)) is not None:
             raise WrongUsage(f"--window: expected {expected}, got {value_text(window)}")
         own = tuple(each._replace(rule=each.rule._replace(window=None)) for each in rules.rules)

@@ -10,13 +10,13 @@ import click
 from liza.cli import envelope, session_table, show
 from liza.cli.group import Call, plain
 from liza.cli.spent import unpriced_text
-from liza.model import format_time
-from liza.scopes.engine import session_rows
+from liza.model import Problem, format_time
+from liza.scopes.engine import session_rows, source_problems
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.scope import SessionRow
 from liza.scopes.sessions.fields import STOPPED
 from liza.store.spool import list_spool
-from liza.text import plural
+from liza.text import plural, printable
 
 
 @click.command("sessions")
@@ -39,10 +39,12 @@ def command(call: Call, every: bool, watch: bool) -> int:
         rows = session_rows(board.paths, board.read().data, rules_in_force(board.paths.rules)[0])
         at = call.at
         waiting = list_spool(board.paths).total
+        problems = source_problems(board.paths)
         if call.as_json:
-            _write(rows, waiting, at)
+            _write(rows, waiting, problems, at)
         else:
-            _print(_lines(rows, every, waiting, at), watch)
+            lines = [f"! {printable(each.file)}: {printable(each.message)}" for each in problems]
+            _print([*lines, *_lines(rows, every, waiting, at)], watch)
         if not watch:
             return 3 if any(row.status == STOPPED for row in rows) else 0
         time.sleep(1)
@@ -59,10 +61,12 @@ def _print(lines: list[str], watch: bool) -> None:
             click.echo(line)
 
 
-def _write(rows: list[SessionRow], waiting: int, at: datetime) -> None:
+def _write(rows: list[SessionRow], waiting: int, problems: list[Problem], at: datetime) -> None:
     stopped = any(row.status == STOPPED for row in rows)
     listed = [envelope.session(row) for row in rows]
-    envelope.write("sessions", "open" if stopped else "ok", sessions=listed, waiting=waiting, at=format_time(at))
+    envelope.write(
+        "sessions", "open" if stopped else "ok", problems, sessions=listed, waiting=waiting, at=format_time(at)
+    )
 
 
 def _lines(rows: list[SessionRow], every: bool, waiting: int, at: datetime) -> list[str]:

@@ -264,7 +264,11 @@ class Checker:
                 self._notifier.failed(row.section, error, now)
                 self._retry(error, now)
                 continue
-            self._notifier.works(row.section)
+            if polled.error is None:
+                self._notifier.works(row.section)
+            else:
+                self._notifier.failed(row.section, polled.error, now)
+                self._retry(polled.error, now)
             self._notifier.set_active(row.section, alarm_causes.of_inbox(polled.problems))
             for text in polled.notes:
                 self._notifier.report(EventKind.CHECKED, text)
@@ -273,6 +277,7 @@ class Checker:
             if polled.is_new and row.section not in self._begun:
                 self.reload = True  # the first of these records brings the rules about them into force
             is_new |= polled.is_new
+            self.has_applied |= polled.has_more
         if is_new:
             self.schedule.check_in(0.0, now)
         return is_new

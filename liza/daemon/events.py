@@ -58,7 +58,9 @@ def of_missed_decisions(found: Check, was_reported: Callable[[EventKind, str], b
 def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Notice]:
     """What is new about the narrower scopes: the open trips of each by their ids, in words."""
     yield from (Notice(EventKind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
-    yield from (Notice(EventKind.RESOLVED, text, trip_id) for trip_id, text in before.items() if trip_id not in after)
+    yield from (
+        Notice(EventKind.RESOLVED, f"over: {text}", trip_id) for trip_id, text in before.items() if trip_id not in after
+    )
 
 
 def _id(trigger: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from liza.daemon.status import read_daemon
 from liza.doctor.finding import Finding, Level
 from liza.model import parse_time
 from liza.rules.evaluate import RuleSet
-from liza.scopes.engine import session_rows
+from liza.scopes.engine import session_rows, source_problems
 from liza.store.locate import find_nearest
 from liza.store.paths import Paths
 from liza.store.spool import list_spool
@@ -80,6 +80,8 @@ def _reachable(client: str) -> Iterator[Finding]:
 def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]:
     """When each client's hook was last asked, by which session, and the sessions that never asked it."""
     rows = session_rows(paths, {}, RuleSet(()))
+    for each in source_problems(paths):
+        yield Finding("hooks", Level.WARNING, each.message, each.hint, each.file)
     sessions = {each.session for each in rows}
     for client in clients:
         own = [each for each in rows if each.client == client and each.last]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from liza.doctor.finding import Finding, Level
-from liza.store import replace
+from liza.store import files, replace
 from liza.store.board import Board
 from liza.store.lock import Lock, is_locked
 from liza.store.paths import Paths
@@ -46,7 +46,7 @@ def _left(paths: Paths) -> list[str]:
 
 def _is_left(name: str) -> bool:
     draft = _DRAFT.fullmatch(name)
-    return _SWAP.fullmatch(name) is not None if draft is None else not replace.is_alive(int(draft[1] or draft[2]))
+    return _SWAP.fullmatch(name) is not None if draft is None else not files.is_alive(int(draft[1] or draft[2]))
 
 
 def _names(folder: str) -> list[str]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from liza.doctor.finding import Finding, Level
+from liza.store.files import is_alive
 from liza.store.lock import Lock, command_of, holder, is_locked
 from liza.store.paths import Paths
-from liza.store.replace import is_alive
 from liza.text import shell_quoted
 
 PATIENCE = 1.0  # seconds; a change of the blackboard holds the lock for milliseconds

@@ -56,6 +56,12 @@ class Counts:
             return None
         return self.numbers.get(key if self.grouped else (), 0.0)
 
+    def values(self, keys: Sequence[Key]) -> list[float]:
+        """`value` for each key; what is absent counts as 0."""
+        if not self.grouped:
+            return [self.value(()) or 0.0] * len(keys)
+        return [self.numbers.get(key) or 0.0 for key in keys]
+
     def evidence(self, key: Key) -> Sequence[Record]:
         key = key if self.grouped else ()
         return self.groups.records_of(key) if self.measured is None else self.measured.get(key, ())
@@ -240,22 +246,22 @@ def _several(texts: Sequence[str], numbers: Numbers) -> dict[Any, str]:
 def _numbers(
     distinct: set[str], aggregate: Aggregate, grouping: Grouping, context: Context, condition: "Condition"
 ) -> Numbers:
-    """The group of each text; a blank one has none."""
+    """The group of each text."""
     if context.exact or (len(distinct) <= 1 and len(condition.grouped) == 1):  # nothing to compare
-        return {text: text for text in distinct if text.strip()}
+        return {text: text for text in distinct}
     if grouping.similarity is None:
         from liza.rules.same import same_key  # here, because many checks have no text to compare
 
-        return {text: same_key(text) for text in distinct if text.strip()}
+        return dict(zip(distinct, map(same_key, distinct), strict=True))
     # Over the union of the records of all aggregates that share the grouping, so that each has the same groups.
     for other in condition.grouped:
         if other is not aggregate:
             distinct |= _distinct(context.texts(context.select(other), grouping.field))
-    numbers = context.similar(grouping.field, grouping.similarity, distinct)
-    return {text: number for text, number in numbers.items() if text.strip()}
+    return context.similar(grouping.field, grouping.similarity, distinct)
 
 
 def _distinct(values: Sequence[Texts]) -> set[str]:
+    """All texts that are not blank: such a one belongs to no group."""
     if are_strings(values):
-        return set(values)
-    return {text for value in values for text in ((value,) if isinstance(value, str) else value)}
+        return set(filter(str.strip, values))
+    return {text for value in values for text in ((value,) if isinstance(value, str) else value) if text.strip()}

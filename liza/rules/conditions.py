@@ -7,7 +7,6 @@ own evidence. Nothing here reads a file or a clock.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from heapq import nsmallest
 from typing import NamedTuple
 
 from liza.model import VALUE, Number, Record
@@ -48,9 +47,10 @@ class Outcome(NamedTuple):
 
     def _records(self, counts: tuple[Counts, ...]) -> tuple[Record, ...]:
         key = self.source[0]
-        if len(counts) == 1 and ((found := counts[0].evidence(key)) and isinstance(found[0].key, int)):
-            return tuple(found)  # already in list order
-        seen = {(record.stream, record.key): record for each in counts for record in each.evidence(key)}
+        found = [records for each in counts if (records := each.evidence(key))]
+        if len(found) == 1 and isinstance(found[0][0].key, int):
+            return tuple(found[0])  # already in list order
+        seen = {(record.stream, record.key): record for records in found for record in records}
         return tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
 
     @property
@@ -137,7 +137,7 @@ class Condition:
             others = [(value, key) for key, value in zip(keys, values, strict=True) if key not in held]
             highest = max((value for value, _ in others), default=0)
             nearest = [key for value, key in others if value == highest]
-            keys = [*held, *nsmallest(_NEAREST, nearest, key=lambda key: self._label(key, counts) or "")]
+            keys = [*held, *nearest[:_NEAREST]]  # the first in the file
         return self._sorted(keys, counts)
 
     def _counts(self, context: Context) -> dict[int, Counts]:
@@ -263,8 +263,8 @@ def _effective_comparisons(
 
 def _values(comparison: Comparison, keys: Sequence[Key], counts: Mapping[int, Counts]) -> list[float]:
     """The number that a comparison has for each group; what is absent counts as 0."""
-    columns = [map(counts[id(term)].value, keys) for term in comparison.terms]
-    return [sum([value or 0 for value in row]) for row in zip(*columns, strict=True)]
+    columns = [counts[id(term)].values(keys) for term in comparison.terms]
+    return [sum(row) for row in zip(*columns, strict=True)]
 
 
 def _numbers(comparison: Comparison) -> str:

@@ -53,7 +53,8 @@ class Context:
                 records = self.streams.get(aggregate.stream, ())
             for each in filters:
                 self.spend()
-                records = [record for record in records if passes(record, each, self)]
+                pairs = zip(records, column(records, each.field), strict=True)
+                records = [record for record, value in pairs if _passes(record, value, each, self)]
             self._selected[id(aggregate)] = (aggregate, list(records))
         return self._selected[id(aggregate)][1]
 
@@ -83,9 +84,7 @@ class Context:
             self._groups[field, similarity] = (grouper, numbers)
         # Short texts first, so that they are compared closely whatever long texts an agent adds.
         added = sorted(sorted(texts - numbers.keys()), key=len)
-        for text, number in zip(added, grouper.add_all(added), strict=True):
-            self.spend()
-            numbers[text] = number
+        numbers.update(zip(added, grouper.add_all(added, self.spend), strict=True))
         if grouper.coarse:
             why = f"too much text: {grouper.coarse:,} different texts of {field} were compared for equality only"
             self.overruns.append(why)
@@ -177,15 +176,17 @@ def column(records: Sequence[Record], wanted: Field) -> list[Any]:
     """`lookup` for many records at once, which takes a third of the time."""
     if max(map(len, wanted.paths)) > 1:
         return [lookup(record, wanted) for record in records]
-    (first,), *others = wanted.paths
-    found = [
-        value
-        if (value := (fields := record.fields).get(first)) is not None
-        else (details.get(first) if isinstance(details := fields.get("details"), MAPPINGS) else None)
-        for record in records
-    ]
-    for (name,) in others if None in found else ():
-        found = [record.get(name) if value is None else value for record, value in zip(records, found, strict=True)]
+    found: list[Any] = []
+    for (name,) in wanted.paths:
+        those = [
+            value
+            if (value := fields.get(name)) is not None
+            else (details.get(name) if isinstance(details := fields.get("details"), MAPPINGS) else None)
+            for _, _, fields in records
+        ]
+        found = [new if old is None else old for old, new in zip(found, those, strict=True)] if found else those
+        if None not in found:
+            break
     return found
 
 
@@ -229,7 +230,10 @@ def values(value: Any) -> Sequence[Any]:
 
 def passes(record: Record, wanted: Filter, context: Context) -> bool:
     """Whether a record satisfies a filter. A value of the wrong type does not, and is marked as unusable."""
-    value = lookup(record, wanted.field)
+    return _passes(record, lookup(record, wanted.field), wanted, context)
+
+
+def _passes(record: Record, value: Any, wanted: Filter, context: Context) -> bool:
     if wanted.operator == "exists":
         return value is not None
     if wanted.age:

@@ -5,7 +5,7 @@ misspelt `conditon` would otherwise be a rule that never fires.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.model import Path, Problem, Rule, list_in
@@ -13,10 +13,9 @@ from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
-from liza.schema import rules_yaml as schema
 from liza.schema.actions import PROTOCOLS, Action
 from liza.schema.budgets import budget_params
-from liza.schema.walker import walk
+from liza.schema.rules_form import in_our_form, rules_in, rules_path
 from liza.text import did_you_mean, number_text, value_text
 
 
@@ -42,7 +41,7 @@ class BadRules(ValueError):
 
 def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     """The rules of the packs, as the blackboard's own file changes them; `BadRules` with everything wrong in it."""
-    files = [_File(source) for source in packs]
+    files = [_File(source, is_pack=True) for source in packs]
     shipped = _merged(files)
     mine = _File(own) if own is not None and own.data else None  # one in which all is commented out changes nothing
     if mine is not None:
@@ -58,9 +57,7 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     homes = {
         given["name"]: file.data["protocol"] for file in files if "protocol" in file.data for _, given in file.rules
     }
-    for entry in everything.values():
-        if entry.is_off:
-            continue
+    for entry in (each for each in everything.values() if not each.is_off):
         rule, condition, found = _compile(entry, tuple(shipped))
         problems += found
         if rule is not None and entry.fields.get("enabled") is False:
@@ -76,18 +73,19 @@ def load(packs: Sequence[Source], own: Source | None = None) -> RuleSet:
     settings: dict[str, Any] = {}
     for file in (*files, *([mine] if mine else [])):
         settings |= {key: file.data[key] for key in ("window", "matching") if key in file.data}
-    settings_of_protocols = {key: mine.data[key] for key in schema.BLOCKS if key in mine.data} if mine else {}
-    changes = [*_changed_settings(files, mine), *_changed_rules(shipped, everything)] if mine else []
+    blocks, changes = _settings(mine) if mine is not None else ({}, ())
+    if mine is not None:
+        changes = (*_changed_settings(files, mine), *_changed_rules(shipped, everything), *changes)
     return RuleSet(
         tuple(compiled),
         tuple(disabled),
         settings.get("window", "current_sprint"),
         settings.get("matching") == "exact",
         tuple(alarms),
-        (*changes, *schema.changed_settings(settings_of_protocols)),
+        tuple(changes),
         mine.data.get("notify") or {} if mine else {},
         {home: tuple(rules) for home, rules in scoped.items()},
-        settings_of_protocols,
+        blocks,
         frozenset(name for name, entry in everything.items() if _is_custom(entry, shipped.get(name))),
     )
 
@@ -97,6 +95,14 @@ def _forbid_keys_of_packs(mine: "_File") -> None:
         if key in mine.data:
             hint = "give the rule an action: ALERT, FREEZE, STOP or OPEN"
             mine.wrong((key,), f"the key '{key}' is only allowed in packs", hint)
+
+
+def _settings(mine: "_File") -> tuple[Mapping[str, Mapping[str, Any]], Iterable[str]]:
+    """The settings of the protocols in a blackboard's own file, and how they differ from the defaults."""
+    from liza.schema.rules_yaml import BLOCKS, changed_settings
+
+    blocks = {key: mine.data[key] for key in BLOCKS if key in mine.data}
+    return blocks, changed_settings(blocks)
 
 
 def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | None:
@@ -210,27 +216,34 @@ def _tree(condition: str) -> Node:
 class _File:
     """One file of rules: its entries that can be used, and what is wrong with the others."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, *, is_pack: bool = False) -> None:
         self.source = source
         self.problems: list[Problem] = []
         self.faulty: set[Path] = set()
-        self.rules_path = schema.rules_path(source.data)
-        for fault in walk(source.data, (), schema.FILE):
-            self.wrong(fault.path, f"{self._whose(fault.path)}{fault.message}", fault.hint)
+        self.rules_path = rules_path(source.data)
+        if not is_pack:  # a test checks those, and the tables take as long to load as the packs
+            self._check_schema()
         # Of a faulty block nothing is used, of a faulty rule the fields without a fault.
         usable = {key: value for key, value in source.data.items() if value is not None and not self.is_faulty((key,))}
-        self.data = schema.in_our_form(usable)
+        self.data = in_our_form(usable)
         self.rules: list[tuple[int, Mapping[str, Any]]] = []
-        for index, rule in enumerate(list_in(schema.rules_in(source.data))):
+        for index, rule in enumerate(list_in(rules_in(source.data))):
             if isinstance(rule, Mapping):
                 self.rule(index, rule)
+
+    def _check_schema(self) -> None:
+        from liza.schema.rules_yaml import FILE
+        from liza.schema.walker import walk
+
+        for fault in walk(self.source.data, (), FILE):
+            self.wrong(fault.path, f"{self._whose(fault.path)}{fault.message}", fault.hint)
 
     def _whose(self, path: Path) -> str:
         """`rule own: ` for a path inside a rule that has a name."""
         start = len(self.rules_path)
         if path[:start] != self.rules_path or len(path) < start + 2 or path[start + 1] == "name":
             return ""
-        name = value_text(schema.rules_in(self.source.data)[path[start]].get("name")).strip("'")
+        name = value_text(rules_in(self.source.data)[path[start]].get("name")).strip("'")
         return f"rule {name}: "
 
     def problem(self, path: Path, message: str, hint: str | None = None, offset: int | None = None) -> Problem:

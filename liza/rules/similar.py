@@ -9,8 +9,9 @@ at one place only and that place is seen to hold anything, because five differen
 `user guest` are together, while `opened` and `closed` stay apart.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from liza.rules.budget import unlimited
 from liza.rules.normalize import (
     ANYTHING,
     LONGEST,
@@ -31,7 +32,7 @@ _NAMES = 2  # the same for names out of code; a text that begins with one may be
 _FEWEST = 3  # words that a text must have for one of its places to count as such
 _CROWD = 200  # words that have a form in common: more are made up to cost us time
 _VOLUME = 320_000  # characters of different texts that are looked at word by word: enough for 3,000 errors
-_AT_ONCE = 500  # texts
+_AT_ONCE = 200  # texts
 _LEAST = 80  # characters that any text counts for, however short
 _LOOSE = 0.8  # up to this similarity, forms of a word are the same word
 
@@ -61,24 +62,22 @@ class Grouper:
         """Take a text in; a number to ask `group` about it with, as long as no further text is added."""
         return next(self.add_all([text]))
 
-    def add_all(self, texts: Sequence[str]) -> Iterator[int]:
+    def add_all(self, texts: Sequence[str], spend: Callable[[], None] = unlimited) -> Iterator[int]:
         """`add` for each text, in less time."""
         for start in range(0, len(texts), _AT_ONCE):
+            spend()
             some = [text[:LONGEST] for text in texts[start : start + _AT_ONCE]]
+            self._looked_at += sum(map(len, some)) // 5
             outlines = skeletons(some) if self._looked_at <= _VOLUME else some
             for text, outline in zip(some, outlines, strict=True):
-                known = self._skeletons.get(outline)
-                if known is None or self._looked_at > _VOLUME:
-                    yield self._add(text, outline)
-                else:  # nearly all
-                    self._looked_at += len(text) // 5
-                    yield known
+                known = self._skeletons.get(outline)  # of nearly all
+                yield self._add(text, outline) if known is None else known
 
     def _add(self, text: str, outline: str) -> int:
         if self._looked_at > _VOLUME:
             self.coarse += 1
             return self._number(((f"{WHOLE}{same_key(text)}",), ()))
-        self._looked_at += max(len(text), _LEAST)
+        self._looked_at += max(len(text), _LEAST) - len(text) // 5  # which is counted already
         found = template(text, stem=ignores_endings(self.similarity))
         if found not in self._numbers:
             self._enter(found)

@@ -17,6 +17,7 @@ from liza.schema import kinds
 from liza.schema.actions import Action
 from liza.schema.budgets import BUDGETS, PRICES, set_budgets
 from liza.schema.kinds import OneOf
+from liza.schema.rules_form import PATTERNS, ROUNDS_PARAM, SAME, value_at
 from liza.schema.severities import SEVERITIES
 from liza.schema.walker import Each, Faults, Named, Shape, Table, unexpected
 from liza.text import value_text
@@ -84,7 +85,6 @@ KEEP_STEPS = {"days": Limit(14, 1, 3650), "megabytes": Limit(200, 1, 1_000_000)}
 TOOLS = ("edits", "waits")  # names of tools that change files, and of those that only wait
 
 ROUNDS = Limit(3, 2, 100)  # of one objection without a state change
-ROUNDS_PARAM = "circuit_breaker_rounds"
 MATCHING = ("similar", "same")  # how the words of objections are compared; the first is the default
 OBJECTIONS = ("similar", "exact")  # by what an objection is the same: also by similar words and answers, or not
 LAST_STAGE = "S5"
@@ -202,47 +202,14 @@ _FIELDS: dict[str, Shape] = {
     "on_halt": OneOf(ON_HALT),
     "start_daemon": kinds.flag,
 }
-# The same as the protocols write it, for those who paste their blocks.
-PATTERNS = "circuit_breaker_rules"
-_SAME = {
-    (PATTERNS, "window"): ("window",),
-    (PATTERNS, "patterns"): ("rules",),
-    (ROUNDS_PARAM,): ("disputes", ROUNDS_PARAM),
-}
 
 
 def _given_once(file: Mapping[str, Any], path: Path) -> Faults:
-    for theirs, ours in _SAME.items():
-        if _value_at(file, theirs) is not None and _value_at(file, ours) is not None:
+    for theirs, ours in SAME.items():
+        if value_at(file, theirs) is not None and value_at(file, ours) is not None:
             yield Fault(
                 (*path, *theirs), f"{'.'.join(theirs)} means the same as {'.'.join(ours)}", "remove one of them"
             )
-
-
-def _value_at(file: Mapping[str, Any], path: Path) -> Any:
-    value: Any = file
-    for key in path:
-        value = value.get(key) if isinstance(value, MAPPINGS) else None
-    return value
-
-
-def in_our_form(file: Mapping[str, Any]) -> dict[str, Any]:
-    """A valid file with the protocols' blocks under liza's keys; its rules are where `rules_path` says."""
-    found = {key: value for key, value in file.items() if key not in (PATTERNS, ROUNDS_PARAM)}
-    if (wanted := _value_at(file, (PATTERNS, "window"))) is not None:
-        found["window"] = wanted
-    if file.get(ROUNDS_PARAM) is not None:
-        found["disputes"] = {**(file.get("disputes") or {}), ROUNDS_PARAM: file[ROUNDS_PARAM]}
-    return found
-
-
-def rules_path(file: Mapping[str, Any]) -> Path:
-    """Where a file has its list of rules."""
-    return (PATTERNS, "patterns") if _value_at(file, (PATTERNS, "patterns")) is not None else ("rules",)
-
-
-def rules_in(file: Mapping[str, Any]) -> Any:
-    return _value_at(file, rules_path(file))
 
 
 FILE = Table(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Unreadable
-from liza.model import MAPPINGS, Fault, Path, Record
+from liza.model import MAPPINGS, Fault, Path, Problem, Record
 from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.records import Section, named_records
 from liza.scopes.scope import Alarm, Environment, Scope, Sections, SessionRow, Source
@@ -65,6 +65,11 @@ def sources(paths: Paths) -> list[tuple[Row, Source]]:
 def session_rows(paths: Paths, sections: Sections, rules: "RuleSet") -> list[SessionRow]:
     """Who is at work, by the sources of all scopes."""
     return [each for row, source in sources(paths) for each in source.rows(sections.get(row.section), rules)]
+
+
+def source_problems(paths: Paths) -> list[Problem]:
+    """What those sources could not read when they were read last."""
+    return [each for _, source in sources(paths) for each in source.problems()]
 
 
 def _source(row: Row, paths: Paths) -> Source:

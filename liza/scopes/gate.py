@@ -46,7 +46,8 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
             return Gate(f"no {word} is named", f"give its name after --{word}")
         scope = next(row for row in ROWS if word in row.gates).load()
         check = scope.gates().get(word) or partial(_check_record, scope)
-        for each in (name, *scope.ancestors(board.paths, name)):
+        meant = scope.ids_of(board.read().data.get(scope.section.name), name)
+        for each in (id_ for record in meant for id_ in (record, *scope.ancestors(board.paths, record))):
             gate = check(board, each, now)
             notes += gate.notes
             if not gate:

@@ -12,7 +12,7 @@ from liza.model import Path, Problem
 from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import BadRules, Source, load
-from liza.schema.rules_yaml import ON_HALT, rules_in
+from liza.schema.rules_form import rules_in
 from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable
@@ -127,6 +127,8 @@ def halts_when_degraded(own: str) -> bool:
 
 def on_halt(own: str) -> str:
     """What a client's hook does with a call while agents are halted: wait, block or end."""
+    from liza.schema.rules_yaml import ON_HALT
+
     wanted = os.environ.get("LIZA_ON_HALT") or _word_of(own, "on_halt")
     return wanted if wanted in ON_HALT else ON_HALT[0]
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
+from liza.errors import LizaError
 from liza.model import Fault, Problem, Record
 from liza.scopes.records import Section
 from liza.scopes.transition import Event, Reconciled, Transition
@@ -63,6 +64,7 @@ class Polled(NamedTuple):
     is_new: bool = False  # new records came in
     is_late: bool = False  # a stop could not be written to state.yaml yet, for example because the lock was held
     has_more: bool = False  # records are left for the next poll
+    error: LizaError | None = None  # what could not be done; the next poll tries again
 
 
 RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"  # states of a session
@@ -110,6 +112,10 @@ class Source(Protocol):
         """Who was at work lately or is stopped, the one with the newest step first."""
         ...
 
+    def problems(self) -> Sequence[Problem]:
+        """What could not be read when it was read last."""
+        ...
+
     def poll(self, board: "Board", document: "Document", rules: "RuleSet", now: datetime, /) -> Polled:
         """Read new records and stop whom they concern. Waits for no lock."""
         ...
@@ -135,6 +141,8 @@ class Scope(NamedTuple, Generic[S]):
     # Whether a stopped record may make one more attempt.
     may_try: Callable[[Mapping[str, Any], S, datetime], bool] = lambda record, settings, now: False
     notes: Callable[[S], Iterable[str]] = lambda settings: ()  # warnings of the gate, open or closed
+    # The records that a person means by a name.
+    ids_of: Callable[[Any, str], Sequence[str]] = lambda section, name: (name,)
     gates: Callable[[], Gates] = dict  # for names that are not records of the section, like stages
     ancestors: Callable[["Paths", str], Iterable[str]] = (
         lambda paths, name: ()

@@ -14,7 +14,6 @@ from liza.errors import LizaError, Refused
 from liza.halt import marker_trip_id
 from liza.model import file_time, format_time
 from liza.store import files
-from liza.store.replace import is_alive
 from liza.text import one_line
 
 REPORT_FILE = ".liza/circuit_breaker_report.md"
@@ -268,5 +267,5 @@ def sweep(path: str) -> None:
     with suppress(OSError):
         for entry in os.listdir(folder):
             left = re.fullmatch(r"\.CHECKPOINT\.(\d+)-\d+\.aside", entry)
-            if left is not None and not is_alive(int(left[1])):
+            if left is not None and not files.is_alive(int(left[1])):
                 _put_aside_back(os.path.join(folder, entry), path)

@@ -173,6 +173,16 @@ def draft_name(name: str, ending: str = "new") -> str:
     return f".{name}.{os.getpid()}-{int.from_bytes(os.urandom(8))}.{ending}"
 
 
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):  # the number may come from a name that an agent chose
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def write_all(fd: int, raw: bytes) -> None:
     view = memoryview(raw)
     while view:

@@ -270,19 +270,9 @@ def sweep_drafts(folder: str) -> None:
     with suppress(OSError), files.Folder(folder, listed=True) as held:
         for entry in os.listdir(held.fd):
             draft = re.fullmatch(r"\..+\.(\d+)-\d+\.new", entry)
-            if draft is not None and not is_alive(int(draft[1])):
+            if draft is not None and not files.is_alive(int(draft[1])):
                 with suppress(OSError):  # a folder with such a name
                     held.remove(entry)
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):  # the number may come from a name that an agent chose
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def _is_ours_or_base(left: str, label: str) -> bool:

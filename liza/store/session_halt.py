@@ -8,6 +8,7 @@ that of the session that started it. The hot path imports this: standard library
 import os
 from typing import NamedTuple
 
+from liza.errors import Unwritable
 from liza.store import files
 
 STOP, WARN = "stop", "warn"
@@ -25,7 +26,10 @@ class SessionHalt(NamedTuple):
 
 
 def write_session_halt(folder: str, name: str, halt: SessionHalt) -> None:
-    """Stop or warn a session. `name` is its name as a file; a stop is never replaced by a warning."""
+    """Stop or warn a session. `name` is its name as a file; a stop is never replaced by a warning.
+
+    What is no file of ours is put aside; `Unwritable` if the session is not halted.
+    """
     if halt.action == WARN and (there := read_session_halt(folder, name)) is not None and there.action == STOP:
         return
     lines = [halt.time, *(f"{field}: {' '.join(str(getattr(halt, field)).split())}" for field in _FIELDS)]
@@ -35,9 +39,28 @@ def write_session_halt(folder: str, name: str, halt: SessionHalt) -> None:
             files.make_folder(folder)
             files.write_atomically(os.path.join(folder, name), raw, durable=halt.action == STOP)
             return
-        except FileNotFoundError:  # the folder was removed in between, because it had become empty
-            if last:
-                raise
+        except OSError as error:
+            # Without the folder: it was removed in between, because it had become empty.
+            if last or not (isinstance(error, FileNotFoundError) or _put_aside(folder, name)):
+                message, hint = f"the session cannot be halted: {error.strerror}", f"look at {folder}"
+                raise Unwritable(message, hint=hint, file=os.path.join(folder, name)) from None
+
+
+def _put_aside(folder: str, name: str) -> bool:
+    """Whether something that an agent put there was in the way, and is no longer."""
+    from liza.store.paths import Paths
+    from liza.store.spool import put_aside
+
+    board, own = os.path.split(folder)
+    is_ours = os.path.isdir(folder) and not os.path.islink(folder)
+    above, odd = (folder, name) if is_ours else (board, own)
+    if is_ours and not os.path.isdir(os.path.join(folder, name)):
+        return False
+    try:
+        put_aside(Paths(board), above, odd)
+    except OSError:
+        return False
+    return True
 
 
 def read_session_halt(folder: str, name: str) -> SessionHalt | None:
@@ -71,6 +94,8 @@ def list_session_halts(folder: str) -> list[SessionHalt]:
 def remove_session_halt(folder: str, name: str) -> None:
     """End a stop, or a warning that was given; the last one takes the folder with it."""
     try:
+        if os.path.isdir(os.path.join(folder, name)):
+            _put_aside(folder, name)
         files.remove(os.path.join(folder, name))
         os.rmdir(folder)
     except OSError:  # not there, or others are stopped

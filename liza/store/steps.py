@@ -16,7 +16,8 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from liza.store import files
+from liza.errors import Unreadable, Unwritable
+from liza.store import files, spool
 from liza.store.paths import Paths
 from liza.text import file_name
 
@@ -37,21 +38,40 @@ _EVENT = re.compile(rb'"event": "([a-z]{1,20}-[a-z]{1,20}-[A-Za-z0-9]{6,40})"') 
 
 
 def append_lines(paths: Paths, session: str, lines: Sequence[Mapping[str, Any]]) -> None:
-    """Append lines in one write. One that an interrupted write left half done is ended first; readers skip it."""
-    if not os.path.isdir(paths.steps):
-        files.make_folder(paths.steps)
+    """Append lines, all or none; `Unwritable` if that fails. What is no file of ours is put aside first."""
     name = step_file(session)
     dumped = (json.dumps({"v": VERSION, **line}, ensure_ascii=False) for line in lines)
     raw = b"".join(line.encode(errors="replace") + b"\n" for line in dumped)
-    with files.Folder(paths.steps, listed=True) as folder:
-        fd = _open_current(folder, name)
-        try:
-            size = os.fstat(fd).st_size
-            if size and os.pread(fd, 1, size - 1) != b"\n":
-                raw = b"\n" + raw
-            files.write_all(fd, raw)
-        finally:
-            os.close(fd)
+    try:
+        if not os.path.isdir(paths.steps):
+            files.make_folder(paths.steps)
+        with files.Folder(paths.steps, listed=True) as folder:
+            try:
+                fd = _open_current(folder, name)
+            except (files.UnsafeFile, PermissionError):
+                spool.put_aside(paths, paths.steps, name)
+                fd = _open_current(folder, name)
+            try:
+                _append(fd, raw)
+            finally:
+                os.close(fd)
+    except OSError as error:
+        message, hint = f"steps cannot be stored: {error.strerror}", f"make room on the disk, or look at {paths.steps}"
+        raise Unwritable(message, hint=hint, file=os.path.join(paths.steps, name)) from None
+
+
+def _append(fd: int, raw: bytes) -> None:
+    """Append to a file. A line that a killed process left half done is ended first; readers skip it."""
+    size = os.fstat(fd).st_size
+    try:
+        if size and os.pread(fd, 1, size - 1) != b"\n":
+            raw = b"\n" + raw
+        files.write_all(fd, raw)
+    except OSError:
+        with suppress(OSError):  # only with the lock: another process may have appended since
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.ftruncate(fd, size)
+        raise
 
 
 def _open_current(folder: files.Folder, name: str) -> int:
@@ -172,6 +192,13 @@ def _read(paths: Paths, name: str, start: int) -> tuple[bytes, int]:
             return file.read(), os.fstat(file.fileno()).st_ino
     except FileNotFoundError:
         return b"", 0
+    except OSError as error:
+        raise _unreadable(os.path.join(paths.steps, name), error) from None
+
+
+def _unreadable(path: str, error: OSError) -> Unreadable:
+    message, hint = f"these steps cannot be read: {error.strerror}", f"look at it, and move it away: {path}"
+    return Unreadable(message, hint=hint, file=path)
 
 
 def read_all(paths: Paths, session: str) -> Read:
@@ -222,6 +249,8 @@ def list_files(paths: Paths) -> list[Kept]:
             return sorted(_stats(folder.fd), key=lambda each: (each.ns, each.name))
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise _unreadable(paths.steps, error) from None
 
 
 def _stats(fd: int) -> Iterator[Kept]:
@@ -247,5 +276,6 @@ def prune(paths: Paths, *, days: float, most_bytes: int) -> list[str]:
     if gone:
         with files.Folder(paths.steps) as folder:
             for name in gone:
-                folder.remove(name)
+                with suppress(OSError):  # a folder, for example
+                    folder.remove(name)
     return gone

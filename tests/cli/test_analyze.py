@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.scopes.sprint.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
-from tests.scopes.sprint.run import LATER, NOW, Board, record, state
+from tests.scopes.sprint.run import LATER, NOW, record, state
 
 
 def similar(*texts: str) -> list[dict[str, Any]]:
@@ -128,14 +128,6 @@ def test_first_pattern_of_the_pack_is_the_trigger(tmp_path: Path) -> None:
     assert board.trigger["also_matched"] == ["assumption_cascade"]
     assert "also matched: assumption_cascade" in ran.out
     assert set(board.trips[0]["evidence"]) == {"retry_cluster", "assumption_cascade"}
-
-
-def test_board_without_breaker_section_trips(tmp_path: Path) -> None:
-    board = Board(tmp_path, state(RETRY.records, breaker=""))
-    assert board.analyze().code == 3
-    assert board.section["status"] == "TRIGGERED"
-    assert board.resolve().code == 0
-    assert board.analyze(now=LATER).code == 0
 
 
 # --- degraded -------------------------------------------------------------------------------------------------------

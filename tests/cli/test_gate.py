@@ -100,12 +100,6 @@ def test_gate_shows_the_reason_of_a_trip(tmp_path: Path) -> None:
     assert ran.err.endswith("run: liza resolve -m 'what was decided'\n")
 
 
-def test_gate_allows_after_resolution(tmp_path: Path) -> None:
-    board = tripped(tmp_path)
-    board.resolve()
-    assert gate(board).code == GO_ON
-
-
 @PROGRAMS
 def test_gate_stops_only_if_a_named_board_is_missing(tmp_path: Path, program: tuple[str, ...]) -> None:
     board = board_with(tmp_path / "board")

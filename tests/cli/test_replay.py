@@ -278,19 +278,6 @@ def test_difference_counts_only_shown_trips(twice: Path) -> None:
     assert liza(twice, *words, "--since", "2025-01-18T00:45:01Z").out.splitlines()[-1] == "difference: 1 fewer"
 
 
-def test_silences_apply_at_their_time(tmp_path: Path) -> None:
-    live(tmp_path, retries(10, 10))
-    state = tmp_path / ".liza" / "state.yaml"
-    silence = f"{{id: s1, rule: retry_cluster, all: true, created: {time(5)}, until: {time(60)}, reason: r, by: ann}}"
-    record = "{timestamp: %s, task: t, type: retry_loop, details: {error_pattern: timeout after 30 s}}"
-    text = state.read_text().split("circuit_breaker:")[0]
-    text += "".join(f"  - {record % time(at)}\n" for at in (30, 70))
-    state.write_text(f"{text}silences: [{silence}]\n")
-    (replay,) = liza(tmp_path, "replay", "--json").json["replays"]
-    assert [trip["at"] for trip in replay["trips"]] == [time(60)]
-    assert [each["silence"]["id"] for each in replay["silenced"]] == ["s1"]
-
-
 @pytest.mark.parametrize(("file", "words"), [(".liza/rules.yaml", []), ("other.yaml", ["--rules", "other.yaml"])])
 def test_log_rules_read_the_log(tmp_path: Path, file: str, words: list[str]) -> None:
     new_board(tmp_path)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.run import BIN
-from tests.scopes.sprint.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
-from tests.scopes.sprint.run import LATER, NOW, Board, record
+from tests.scopes.sprint.cases import EACH, RETRY, Case, board_with, tripped
+from tests.scopes.sprint.run import LATER, NOW, record
 
 AT = "2025-01-18T18:00:00Z"
 
@@ -67,32 +67,6 @@ def test_resolved_records_stay_quiet_and_new_ones_trip(tmp_path: Path) -> None:
     assert "ADR-003 created" in board.report.read_text(), "a report shows earlier resolutions of its pattern"
 
 
-def test_partial_counts_survive_a_resolution(tmp_path: Path) -> None:
-    board = board_with(tmp_path, *RETRY.records, ASSUMPTION.records[0])
-    board.analyze()
-    board.resolve()
-    assert "assumption_cascade       1 of 2" in board.analyze(now=LATER).out
-    board.add(ASSUMPTION.records[1])
-    assert board.analyze(now=LATER).code == 3
-    assert board.trigger["pattern"] == "assumption_cascade"
-
-
-def test_later_record_equal_to_resolved_one_counts(tmp_path: Path) -> None:
-    """A resolution acknowledges only those of several equal records that it saw."""
-    board = tripped(tmp_path)
-    board.resolve()
-    board.add(*RETRY.records)
-    assert board.analyze(now=LATER).code == 3
-
-
-def test_all_patterns_of_a_trip_are_resolved_together(tmp_path: Path) -> None:
-    board = board_with(tmp_path, *RETRY.records, *ASSUMPTION.records)
-    board.analyze()
-    board.resolve()
-    assert board.analyze(now=LATER).code == 0
-    assert len(board.trips) == 1
-
-
 @pytest.mark.parametrize("text", ["", "   ", "\n\t\n"])
 def test_empty_text_is_refused(tmp_path: Path, text: str) -> None:
     board = tripped(tmp_path)
@@ -101,12 +75,6 @@ def test_empty_text_is_refused(tmp_path: Path, text: str) -> None:
     assert ran.code == 1
     assert "hint:" in ran.err
     assert board.files() == before
-
-
-def test_resolution_needs_a_text(tmp_path: Path) -> None:
-    board = tripped(tmp_path)
-    assert board.run("resolve").code == 2
-    assert board.section["status"] == "TRIGGERED"
 
 
 def test_resolving_nothing_is_not_an_error(tmp_path: Path) -> None:
@@ -118,15 +86,6 @@ def test_resolving_nothing_is_not_an_error(tmp_path: Path) -> None:
     assert board.state.read_bytes() == before
     assert board.logged == []
     assert board.resolve("x", "--json").json["status"] == "already"
-
-
-def test_resolving_twice_keeps_the_first_decision(tmp_path: Path) -> None:
-    board = tripped(tmp_path)
-    board.resolve("the first decision")
-    before = board.files()
-    ran = board.resolve("the second decision", now=LATER)
-    assert ran.code == 0
-    assert board.files() == before
 
 
 def test_text_is_kept_verbatim(tmp_path: Path) -> None:
@@ -195,23 +154,6 @@ def test_json_of_a_resolution(tmp_path: Path) -> None:
     assert answer["problems"] == []
     assert answer["trigger"]["trip_id"] == trip
     assert answer["checkpoint_left"] is False
-
-
-def test_trip_of_another_tool_is_resolved(tmp_path: Path) -> None:
-    """It has no trip id; each resolution is logged."""
-    board = board_with(tmp_path)
-    for day in (1, 2):
-        _trip_of_another_tool(board, f"2025-01-1{day}T10:00:00Z")
-        assert board.resolve(f"decision {day}").code == 0
-        assert board.section["status"] == "OK"
-    assert [entry["resolution"] for entry in board.trips] == ["decision 1", "decision 2"]
-    assert len(board.logged) == 2, "a decision was not logged"
-
-
-def _trip_of_another_tool(board: Board, at: str) -> None:
-    trigger = f"{{timestamp: {at}, pattern: retry_cluster, severity: SPEC_FLAW, report_file: x.md}}"
-    board.edit("  status: OK ", "  status: TRIGGERED ")
-    board.edit("  current_trigger: null ", f"  current_trigger: {trigger} ")
 
 
 # --- by hand --------------------------------------------------------------------------------------------------------

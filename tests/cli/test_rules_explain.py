@@ -96,24 +96,6 @@ def test_explain_shows_silences(tmp_path: Path) -> None:
     assert [each["silence"]["id"] for each in answer["silenced"]] == ["silence-1"]
 
 
-def test_acknowledged_evidence_is_not_shown_as_match(tmp_path: Path) -> None:
-    new_board(tmp_path, state(*SEEN, anomaly("timeout after 9 s", "15:00", "task-9")))
-    custom_rules(tmp_path, "rules:\n- {name: retry_cluster, rearm: any_new}\n")
-    assert liza(tmp_path, "analyze", *NOW).code == 3
-    assert liza(tmp_path, "resolve", "-m", "ADR-3", "--by", "ann").code == 0
-    assert liza(tmp_path, "analyze", *NOW).code == 0
-    answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--json", *NOW).json
-    assert not any(each["matches"] for each in answer["groups"])
-
-
-def test_group_lacking_distinct_values_is_shown(tmp_path: Path) -> None:
-    new_board(tmp_path, state(*[anomaly("timeout", f"14:0{n}") for n in range(3)]))
-    custom_rules(tmp_path, rule('"count(type=retry_loop, similar(error_pattern), distinct(task) >= 3) >= 3"'))
-    out = liza(tmp_path, "rules", "explain", "own", *NOW).out
-    assert "nothing counts" not in out
-    assert "task" in out.partition("\n\n")[2]
-
-
 def test_exact_groups_only_equal_texts(tmp_path: Path) -> None:
     new_board(tmp_path, state(*SEEN))
     answer = liza(tmp_path, "rules", "explain", "retry_cluster", "--exact", "--missed", "--json", *NOW).json
@@ -192,12 +174,6 @@ def test_two_texts_are_compared_by_the_rule(tmp_path: Path) -> None:
     assert (found["together"], found["similarity"]) == (True, 1)
 
 
-def test_same_rule_requires_the_same_text(tmp_path: Path) -> None:
-    new_board(tmp_path)
-    assert compared(tmp_path, "assumption_cascade", "one customer", " One  CUSTOMER.")["together"]
-    assert not compared(tmp_path, "assumption_cascade", "timeout after 30 s", "timeout after 5 s")["together"]
-
-
 def test_exact_requires_equal_texts(tmp_path: Path) -> None:
     new_board(tmp_path)
     pair = ("timeout after 30 s", "timeout after 5 s")
@@ -220,14 +196,6 @@ def test_rule_without_text_grouping_cannot_compare(tmp_path: Path) -> None:
     result = liza(tmp_path, "rules", "explain", "debt_accumulation", "--compare", "a", "b")
     assert (result.code, "compares no texts" in result.err) == (1, True)
     assert result.hint()
-
-
-@pytest.mark.parametrize("similarity", ["0.5", "0.8", "0.85", "1"])
-def test_texts_are_compared_at_any_similarity(tmp_path: Path, similarity: str) -> None:
-    (tmp_path / "mine.yaml").write_text(rule(f'"count(type=retry_loop, similar(error_pattern, {similarity})) >= 3"'))
-    pair = ("the link drops on boot", "the link dropped on boot")
-    found = compared(tmp_path, "own", *pair, "--rules", "mine.yaml")
-    assert found["together"] is (float(similarity) <= 0.8)
 
 
 NASTY_PAIRS = [(NASTY, f"{NASTY} x"), (b"\xff\xfe a b", b"\xff a b"), ("x" * 100_000, "y z " * 25_000), ("", " ")]

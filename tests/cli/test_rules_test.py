@@ -13,7 +13,6 @@ from liza.cli.rules_test import run
 from tests.cli.run import Result, liza, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
 
-SAMPLES = Path(__file__).parent.parent / "samples"
 GOOD = """\
 cases:
   - name: the third of its kind trips
@@ -127,10 +126,6 @@ def test_empty_folder_is_refused(tmp_path: Path) -> None:
     assert rules_test(tmp_path, "empty").code == 1
 
 
-def test_shipped_samples_pass(tmp_path: Path) -> None:
-    assert rules_test(tmp_path, str(SAMPLES), "-q").code == 0
-
-
 def test_rules_named_in_the_file_beat_the_option(tmp_path: Path) -> None:
     files(tmp_path, own=OWN, cases=ABOUT_OWN, naming="rules: own.yaml\n" + ABOUT_OWN)
     assert rules_test(tmp_path, "cases.yaml").code == 1
@@ -138,12 +133,6 @@ def test_rules_named_in_the_file_beat_the_option(tmp_path: Path) -> None:
     assert rules_test(tmp_path, "naming.yaml").code == 0
     files(tmp_path, other="rules: []\n")
     assert rules_test(tmp_path, "naming.yaml", "--rules", "other.yaml").code == 0
-
-
-def test_rules_path_is_relative_to_the_cases(tmp_path: Path) -> None:
-    (tmp_path / "below").mkdir()
-    files(tmp_path / "below", own=OWN, naming="rules: own.yaml\n" + ABOUT_OWN)
-    assert rules_test(tmp_path, "below/naming.yaml").code == 0
 
 
 def test_missing_rules_error_names_the_referrer(tmp_path: Path) -> None:

@@ -239,26 +239,31 @@ done
 "$LIZA" watch --once > /dev/null 2>&1; echo $?
 "$LIZA" resolve -m decided > /dev/null 2>&1; echo $?
 test -e .liza/CHECKPOINT && echo halted
+cmp .liza/state.yaml "$BOARD/.liza/state.yaml" && echo unchanged
+grep -c 0000000000 .liza/log.yaml  # half of the entry that did not fit
+ls -A .liza | grep -e new -e swap
 exit 0
 """
 
 
-@pytest.mark.parametrize(("kind", "codes", "halted"), [("full", [1, 1, 1, 1, 3, 3, 3, 1], True),
-                                                       ("read-only", [1, 1, 1, 1, 3, 3, 1, 1], False)])  # fmt: skip
+@pytest.mark.parametrize(("kind", "codes", "halted"), [("full", [1, 1, 1, 1, 1, 3, 3, 3, 1], True),
+                                                       ("read-only", [1, 1, 1, 1, 1, 3, 3, 1, 1], False)])  # fmt: skip
 def test_real_full_or_read_only_disk(tmp_path: Path, kind: str, codes: list[int], halted: bool) -> None:
     if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("only root may mount a disk on this system")
     board = Board(tmp_path / "project", state(RETRY.records) + CLAIMS)
     (tmp_path / "disk").mkdir()
     (board.folder / "state.yaml.lock").touch()
+    board.log.write_text("- {timestamp: 2025-01-18T14:00:00Z, agent: a, action: began}\n")
     env = {**board.environment(), "DISK": str(tmp_path / "disk"), "BOARD": str(board.root), "KIND": kind}
-    words = ["log anomaly --type spec_gap --task t --reporter b spec_ref=x", "loop record nightly --files-changed 0",
+    words = ["log anomaly --type spec_gap --task t --reporter b spec_ref=x",
+             "log entry --agent a --action b --detail $(printf '%05000d' 0)", "loop record nightly --files-changed 0",
              "claim round C-1 --objection no --response why", "attempt fail --slice S-1 --test t --files x",
              "trip -m down", "analyze"]  # fmt: skip
     done = subprocess.run(
         ["unshare", "-Urm", "sh", "-c", _ON_A_DISK_OF_ITS_OWN, "sh", *words],
         env={**env, "LIZA": str(BIN / "liza")}, capture_output=True, text=True, check=False,
     )  # fmt: skip
-    expected = [*map(str, codes), *(["halted"] if halted else [])]
+    expected = [*map(str, codes), *(["halted"] if halted else []), "unchanged", "0"]
     assert done.stdout.split() == expected, done
     assert all(line.startswith("  hint: ") for line in done.stderr.splitlines()), done.stderr

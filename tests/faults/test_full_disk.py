@@ -4,7 +4,6 @@ import errno
 import itertools
 import os
 import resource
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -193,36 +192,3 @@ def test_file_size_limit_is_reported_and_changes_nothing(tmp_path: Path, write: 
         assert child.result(), "there is no hint"
     assert content(paths, write) == old
     assert boards.leftovers(paths) == []
-
-
-_ON_A_DISK_OF_ITS_OWN = """
-set -e
-mount -t tmpfs -o size=64k tmpfs "$DISK"
-cp -r "$BOARD" "$DISK/.liza"
-cd "$DISK"
-"$LIZA" log anomaly --type spec_gap --task t --reporter first spec_ref=x > /dev/null
-cp .liza/state.yaml "$BOARD/before"
-cp .liza/log.yaml "$BOARD/log-before"
-if [ "$KIND" = full ]; then cat /dev/zero > filler 2> /dev/null || true; else mount -o remount,ro "$DISK"; fi
-set +e
-"$LIZA" log anomaly --type spec_gap --task t --reporter second spec_ref=x; echo "code $?"
-"$LIZA" log entry --agent a --action b --detail "$(printf '%05000d' 0)"; echo "code $?"
-cmp .liza/state.yaml "$BOARD/before" && cmp .liza/log.yaml "$BOARD/log-before" && echo unchanged
-ls -A .liza | tr '\\n' ' '
-"""
-
-
-@pytest.mark.parametrize("kind", ["full", "read-only"])
-def test_real_full_or_read_only_disk_changes_nothing(tmp_path: Path, kind: str) -> None:
-    """A small separate disk, in a name space where no privilege is needed to mount one."""
-    if subprocess.run(["unshare", "-Urm", "true"], capture_output=True, check=False).returncode != 0:
-        pytest.skip("only root may mount a disk on this system")
-    paths = boards.make(tmp_path / "project")
-    (tmp_path / "disk").mkdir()
-    env = {**os.environ, "DISK": str(tmp_path / "disk"), "BOARD": paths.folder, "LIZA": LIZA, "KIND": kind}
-    done = subprocess.run(
-        ["unshare", "-Urm", "sh", "-c", _ON_A_DISK_OF_ITS_OWN], env=env, capture_output=True, text=True, check=False
-    )
-    inbox = "inbox " if kind == "full" else ""  # an empty folder still fits
-    assert done.stdout == f"code 1\ncode 1\nunchanged\n{inbox}log.yaml state.yaml state.yaml.lock ", done
-    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["liza", "  hint"] * 2

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from liza.rules.evaluate import RuleSet
-from liza.schema.rules_yaml import LAST_STAGE, MATCHING, OBJECTIONS, ROUNDS, ROUNDS_PARAM
+from liza.schema.rules_form import ROUNDS_PARAM
+from liza.schema.rules_yaml import LAST_STAGE, MATCHING, OBJECTIONS, ROUNDS
 from liza.scopes.evaluator import scoped_rules
 
 RULE = "gossip_loop"

@@ -1,10 +1,10 @@
 """The records of sessions in `state.yaml`: only of those that were ever stopped."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.scopes.records import Section
+from liza.scopes.records import Section, usable_records
 
 ACTIVE, STOPPED = STATUSES = ("ACTIVE", "STOPPED")
 
@@ -17,6 +17,13 @@ SESSIONS = Section(
     example="7c1f2a90",
     lists=("history",),
 )
+
+
+def ids_of(section: Any, wanted: str) -> Sequence[str]:
+    """The sessions that a person means: by id, by name, or by the first characters of the id."""
+    known = [(key, record.get("name")) for _, key, record in usable_records(section, SESSIONS.scope)]
+    exact = [key for key, name in known if wanted in (key, name)]
+    return exact or [key for key, _ in known if len(wanted) >= 4 and key.startswith(wanted)] or [wanted]
 
 
 def status_of(record: Mapping[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """From the spool to the steps: what hooks have put into `.liza/spool/` becomes lines of `.liza/steps/`.
 
 Each event is entered exactly once: its steps carry its name, and it is taken away after they are written. A process
-that is killed in between leaves both, and the next one finds the name at the end of the session's file.
+that is killed in between leaves both, and the next one finds the name at the end of the session's file. What cannot be
+read is put aside, so that it is read once and holds up no other.
 """
 
 import os
@@ -13,6 +14,7 @@ from liza.clients import find_client
 from liza.clients.event import FAILURES, Call, Event, InvalidEvent, Kind, parse_payload, split_header
 from liza.clients.secrets import mask
 from liza.clients.truncated_event import HEAD, TAIL, read_cut
+from liza.errors import LizaError, Unwritable
 from liza.model import Problem, format_time
 from liza.scopes.sessions.shell_edits import changed_files
 from liza.scopes.sessions.step import steps_of, usage_line
@@ -22,8 +24,9 @@ from liza.store import spool, steps
 from liza.store.locate import current_branch
 from liza.store.paths import Paths
 from liza.store.spool import Spooled
-from liza.text import person_name
+from liza.text import one_line, person_name, plural, shell_quoted
 
+_NOTES = 20  # of events that cannot be read, of one look
 _NOTED = {Kind.START: "start", Kind.END: "end", Kind.TURN: "turn"}  # events without a call that are kept
 
 
@@ -32,22 +35,22 @@ class Intake(NamedTuple):
 
     sessions: frozenset[str] = frozenset()  # that have new steps
     events: int = 0
-    waiting: int = 0  # events that were left for the next time
-    problems: tuple[Problem, ...] = ()  # what is there and cannot be read; it stays there
-    notes: tuple[str, ...] = ()  # events of which only the beginning was read
+    waiting: int = 0  # events that were left for the next time, which can take them
+    problems: tuple[Problem, ...] = ()  # the spool itself cannot be read
+    notes: tuple[str, ...] = ()  # events of which only the beginning was read, or nothing
+    error: LizaError | None = None  # why events could not be entered; they wait
 
 
 def take_spool(paths: Paths, windows: Mapping[str, StepWindow], tools: Tools = SHIPPED) -> Intake:
-    """Enter the events that wait. One that cannot be read stays, is reported, and holds up no other.
-
-    `windows` are the sessions as their files have them now.
-    """
-    listing = spool.list_spool(paths)
-    if not listing.total and not listing.odd:
-        return Intake()
+    """Enter the events that wait. `windows` are the sessions as their files have them now."""
+    try:
+        listing = spool.list_spool(paths)
+    except OSError as error:
+        problem = Problem(f"events cannot be read: {error.strerror}", paths.spool, hint=f"move it away: {paths.spool}")
+        return Intake(problems=(problem,))
     lines: dict[str, list[dict[str, Any]]] = {}
     names: list[str] = []
-    problems = [_problem(paths, name, "not the name of an event") for name in listing.odd]
+    unreadable = dict.fromkeys(listing.odd, "not the name of an event")
     for spooled in listing.events:
         try:
             for line in _lines_of(paths, spooled, tools):
@@ -56,24 +59,60 @@ def take_spool(paths: Paths, windows: Mapping[str, StepWindow], tools: Tools = S
         except FileNotFoundError:
             continue  # another process was faster
         except (OSError, ValueError, RecursionError) as error:
-            problems.append(_problem(paths, spooled.name, f"{type(error).__name__}: {error}"))
+            unreadable[spooled.name] = f"{type(error).__name__}: {error}"
+    entered, notes, waiting, failed = _enter(paths, lines, windows)
+    done = [name for name in names if name not in waiting]
+    try:
+        if done:
+            spool.remove_events(paths, done)
+        notes += _put_aside(paths, unreadable)
+    except OSError as error:
+        hint = f"make {paths.spool} writable"
+        failed = failed or Unwritable(f"events cannot be taken: {error.strerror}", hint=hint, file=paths.spool)
+    left = listing.total - len(listing.events) if done or (unreadable and failed is None) else 0
+    return Intake(frozenset(entered), len(done), left, (), tuple(notes), failed)
+
+
+def _enter(
+    paths: Paths, lines: Mapping[str, list[dict[str, Any]]], windows: Mapping[str, StepWindow]
+) -> tuple[set[str], list[str], set[str], LizaError | None]:
+    """Write the lines of each session. Returns the sessions, notes, and the events that could not be entered, and why:
+    one session's files hold up no other."""
     entered: set[str] = set()
     notes: list[str] = []
+    waiting: set[str] = set()
+    failed: LizaError | None = None
     for session, found in lines.items():
         known = windows[session].events if session in windows else ()
         new = [line for line in found if line["event"] not in known]
-        if new:
-            steps.append_lines(paths, session, new)
-            entered.add(session)
-            notes += [_note_of_cut(line) for line in new if "bytes" in line]
-    spool.remove_events(paths, names)
-    left = listing.total - len(listing.events)
-    return Intake(frozenset(entered), len(names), left, tuple(problems), tuple(notes))
+        try:
+            if new:
+                steps.append_lines(paths, session, new)
+                entered.add(session)
+                notes += [_note_of_cut(line) for line in new if "bytes" in line]
+        except LizaError as error:
+            failed = failed or error
+            waiting |= {line["event"] for line in new}
+    return entered, notes, waiting, failed
 
 
-def _problem(paths: Paths, name: str, why: str) -> Problem:
-    file = os.path.join(paths.spool, name)
-    return Problem(f"this event cannot be read: {why}", file, hint=f"look at it, and delete it: {file}")
+def _put_aside(paths: Paths, unreadable: Mapping[str, str]) -> list[str]:
+    """Take events that cannot be read out of the way; what is to be noted about them."""
+    for name in unreadable:
+        spool.put_aside(paths, paths.spool, name)
+    notes = [f"an event cannot be read: {one_line(f'{name}: {why}', 300)}" for name, why in unreadable.items()]
+    more = len(notes) - _NOTES
+    return notes if more <= 0 else [*notes[:_NOTES], f"and {plural(more, 'event')} more cannot be read"]
+
+
+def aside_problems(paths: Paths) -> tuple[Problem, ...]:
+    """What was put aside, until a person has deleted it."""
+    names = spool.list_aside(paths)
+    if not names:
+        return ()
+    folder = os.path.join(paths.spool, spool.ASIDE)
+    text = f"{plural(len(names), 'file')} could not be used, such as {one_line(names[-1], 100)}"
+    return (Problem(text, folder, hint=f"look at them, and delete them: rm -r {shell_quoted(folder)}"),)
 
 
 def _lines_of(paths: Paths, spooled: Spooled, tools: Tools) -> Iterator[dict[str, Any]]:

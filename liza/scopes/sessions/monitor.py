@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from liza.errors import LizaError, LockTimeout
-from liza.model import MAPPINGS, Match, Record, Snapshot, format_time
+from liza.errors import LizaError, LockTimeout, Unwritable
+from liza.model import MAPPINGS, Match, Problem, Record, Snapshot, format_time
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import EVERYONE
 from liza.schema.actions import Action
@@ -23,14 +23,14 @@ from liza.scopes.records import find_record, mappings_of, named_records
 from liza.scopes.scope import Polled, SessionRow
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
-from liza.scopes.sessions.intake import Intake, take_spool
+from liza.scopes.sessions.intake import Intake, aside_problems, take_spool
 from liza.scopes.sessions.rows import session_rows
 from liza.scopes.sessions.spending import Entry, Terms, payer_of, records_of, terms_of, usage_of
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 from liza.scopes.sessions.step_windows import StepWindows
 from liza.scopes.sessions.tools import SHIPPED, Tools, tools_of
 from liza.scopes.transition import Event, Transition
-from liza.store import steps
+from liza.store import spool, steps
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.paths import Paths
@@ -73,7 +73,7 @@ class Monitor:
         self, sections: Mapping[str, Any], rules: RuleSet, now: datetime | None
     ) -> dict[str, tuple[Record, ...]]:
         """The streams `steps` and `usage` for the rules about all sessions: of steps what still counts."""
-        self.windows.refresh()
+        self._refresh()
         section, wanted = sections.get(SESSIONS.name), rules.streams
         are_halted = os.path.lexists(self.paths.checkpoint)
         found: dict[str, tuple[Record, ...]] = {}
@@ -88,17 +88,25 @@ class Monitor:
         return found
 
     def rows(self, section: Any, rules: RuleSet) -> list[SessionRow]:
-        """The sessions that were active lately or are stopped; the next poll evaluates what is new of them."""
+        """The sessions that were active lately or are stopped."""
+        self._refresh()
+        return session_rows(section, self.sessions, terms_of(rules))
+
+    def _refresh(self) -> None:
+        """Read what is new; the next poll evaluates it."""
         new = self.windows.refresh()
         self._stepped |= new if self._is_read else frozenset()
-        return session_rows(section, self.sessions, terms_of(rules))
 
     def usage(self, terms: Terms) -> Iterator[Entry]:
         """What all sessions used, as far as it is kept."""
-        self.windows.refresh()
+        self._refresh()
         everyone = {**self.windows.idle_sessions(), **self.sessions}
         for name, window in everyone.items():
             yield from usage_of(window, payer_of(name, everyone), terms)
+
+    def problems(self) -> list[Problem]:
+        """What was put aside, and files of steps that cannot be read."""
+        return [*aside_problems(self.paths), *(each.as_problem() for each in self.windows.unreadable)]
 
     def poll(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Polled:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
@@ -108,11 +116,15 @@ class Monitor:
         self._stepped |= taken.sessions
         section = document.data.get(SESSIONS.name)
         events: list[Event] = []
-        late = False
+        late, failed, again = False, taken.error, set[str]()
         everyone = self._matches_of_everyone(document, rules, now) if self._stepped else []
         payers = {payer_of(name, self.sessions) for name in self._stepped & self.sessions.keys()}
         for name in sorted((self._stepped | payers) & self.sessions.keys()):
-            events += self._act(name, everyone, section, rules, now)
+            try:
+                events += self._act(name, everyone, section, rules, now)
+            except Unwritable as error:
+                failed = failed or error
+                again.add(name)
         for halt in list_session_halts(self.paths.stopped):
             if halt.action == STOP and not _is_recorded(section, halt):
                 try:
@@ -121,9 +133,10 @@ class Monitor:
                     late = True
                     if not isinstance(error, LockTimeout):
                         raise
-        self._stepped = set()
+        self._stepped = again
         notes = (*taken.notes, *(event.text for event in events if event.kind == "warned"))
-        return Polled(tuple(events), notes, taken.problems, bool(taken.sessions), late, bool(taken.waiting))
+        problems = (*taken.problems, *self.problems())
+        return Polled(tuple(events), notes, problems, bool(taken.sessions), late, bool(taken.waiting), failed)
 
     def _prune(self, rules: RuleSet, now: datetime) -> None:
         """Delete steps that are too old, or too many, now and then."""
@@ -133,6 +146,7 @@ class Monitor:
         kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}
         with suppress(OSError):
             steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
+            spool.prune(self.paths, days=kept["days"])
 
     def _act(
         self, name: str, everyone: Sequence[Match], section: Any, rules: RuleSet, now: datetime

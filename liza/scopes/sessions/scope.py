@@ -9,7 +9,7 @@ from typing import Any
 from liza.scopes.rules_file import read_rules
 from liza.scopes.scope import OpenTrip, Scope
 from liza.scopes.sessions import states
-from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of, stop_reason
+from liza.scopes.sessions.fields import SESSIONS, STOPPED, ids_of, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import evaluator_for, monitor_of, sync_halts
 from liza.scopes.sessions.step_windows import ancestors_of
 from liza.store.paths import Paths
@@ -39,6 +39,7 @@ SCOPE: Scope[None] = Scope(
     alarms=lambda name, record, evaluator: (),
     rules_of=lambda paths: read_rules(None, protocol="sessions"),  # the gate asks for the status alone
     how_to_continue=lambda name, record: f"wait: a person must run: liza session resume {shell_quoted(name)} -m WHY",
+    ids_of=ids_of,
     ancestors=ancestors_of,
     follow_up=lambda paths, done: sync_halts(paths, done.section),
     restore=_restore,

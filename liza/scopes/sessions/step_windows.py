@@ -2,8 +2,10 @@
 
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from liza.errors import Unreadable
 from liza.scopes.sessions.step_window import StepWindow
 from liza.store import steps
 from liza.store.paths import Paths
@@ -27,32 +29,45 @@ class StepWindows:
     def __init__(self, paths: Paths) -> None:
         self.paths = paths
         self.sessions: dict[str, StepWindow] = {}
+        self.unreadable: list[Unreadable] = []  # files that cannot be read; they hold up no other
         self._read: dict[str, _Read] = {}
         self._idle: dict[str, tuple[Sequence[Kept], StepWindow]] = {}  # all others, without their steps
 
     def refresh(self) -> frozenset[str]:
         """Read what is new; returns the sessions that have new lines."""
         changed: set[str] = set()
-        kept = self._kept(is_active=True)
+        self.unreadable = []
+        try:
+            kept = self._kept(is_active=True)
+        except Unreadable as error:
+            self.unreadable.append(error)
+            return frozenset()
         for name in self._read.keys() - kept.keys():
             self.sessions.pop(self._read.pop(name).session, None)
         for name, files in kept.items():
             known = self._read.get(name)
             if known is None or (known.inode, known.end) != (files[-1].inode, files[-1].size):
-                self._take(name, files, known, changed)
+                try:
+                    self._take(name, files, known, changed)
+                except Unreadable as error:
+                    self.unreadable.append(error)
         return frozenset(changed)
 
     def idle_sessions(self) -> dict[str, StepWindow]:
         """The sessions that were not active lately, for what they used."""
-        kept = self._kept(is_active=False)
+        try:
+            kept = self._kept(is_active=False)
+        except Unreadable:  # reported by the refresh
+            return {}
         self._idle = {name: found for name, found in self._idle.items() if kept.get(name) == found[0]}
         for name, files in kept.items():
             if name not in self._idle:
-                lines = _own(name, steps.read_past(self.paths, [each.name for each in files], _NOTE, 0).lines)
-                window = StepWindow(str(lines[0]["session"]) if lines else "")
-                for line in lines:
-                    window.add(line)
-                self._idle[name] = (files, window)
+                with suppress(Unreadable):
+                    lines = _own(name, steps.read_past(self.paths, [each.name for each in files], _NOTE, 0).lines)
+                    window = StepWindow(str(lines[0]["session"]) if lines else "")
+                    for line in lines:
+                        window.add(line)
+                    self._idle[name] = (files, window)
         return {window.session: window for _, window in self._idle.values() if window.session}
 
     def _kept(self, *, is_active: bool) -> dict[str, list[Kept]]:

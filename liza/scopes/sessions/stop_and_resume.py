@@ -20,8 +20,8 @@ from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove
 from liza.text import file_name, value_text
 
 
-def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:
-    """Stop a session, and those that it started: its halt file first. Returns its id."""
+def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> tuple[str, bool]:
+    """Stop a session, and those that it started: its halt file first. Its id, and whether it was not stopped before."""
     document = board.read()
     name = find_session(document, monitor.sessions, wanted)
     record = find_record(document.data.get(SESSIONS.name), name, SESSIONS.scope)
@@ -34,8 +34,7 @@ def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str,
     def change(document: Document, record: Mapping[str, Any] | None) -> Transition:
         return states.stop_session(name, {**about, **(record or {})}, [states.BY_HAND], why, identity, now, by)
 
-    change_record(board, SESSIONS, name, change, now)
-    return name
+    return name, bool(change_record(board, SESSIONS, name, change, now).events)
 
 
 def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:

@@ -92,6 +92,17 @@ def test_subagent_of_a_stopped_session_is_stopped(folder: Path) -> None:
     assert run(folder, "before", child, LIZA_HOOK_LIMIT="60.5").code == 2
 
 
+def test_gate_knows_a_session_by_name_and_by_prefix(folder: Path) -> None:
+    fail(folder, 5)
+    look(folder)
+    (folder / ".liza" / "state.yaml").write_text(
+        (folder / ".liza" / "state.yaml").read_text().replace("status: STOPPED", "name: coder-7\n    status: STOPPED")
+    )
+    assert record(folder)["name"] == "coder-7"
+    codes = {name: liza(folder, "gate", "--session", name).code for name in ("coder-7", SESSION[:8], "coder-8", "c")}
+    assert codes == {"coder-7": 2, SESSION[:8]: 2, "coder-8": 0, "c": 0}
+
+
 def test_gate_of_a_subagent_asks_for_those_above_it(folder: Path) -> None:
     fail(folder, 5)
     for child, parent in (("agent-1", SESSION), ("agent-2", "agent-1")):

@@ -269,6 +269,7 @@ def test_number_trips_again_when_worse_or_recovered(tmp_path: Path) -> None:
     assert [blocked(board, number, 5 + number) for number in (3, 2)] == [0, 0]
     assert [blocked(board, 1, 10), blocked(board, 2, 11)] == [0, 3]
     assert [trip["evidence"]["too_many_blocked"].split("=")[1] for trip in board.trips] == ["2", "3", "2"]
+    assert len({trip["trip_id"] for trip in board.trips}) == 3
 
 
 def test_number_worse_while_open_is_acknowledged_at_later_value(tmp_path: Path) -> None:

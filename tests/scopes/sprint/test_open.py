@@ -102,14 +102,6 @@ def test_large_evidence_is_not_new_again(tmp_path: Path) -> None:
     assert board.analyze(now=LATER).code == 3
 
 
-def test_deleted_report_is_written_again(tmp_path: Path) -> None:
-    board = tripped(tmp_path)
-    text = board.report.read_text()
-    board.report.unlink()
-    board.analyze(now=LATER)
-    assert board.report.read_text() == text
-
-
 def test_unlogged_trip_is_logged_once(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     board.log.unlink()
@@ -126,24 +118,6 @@ def test_check_with_other_options_does_not_close_a_trip(tmp_path: Path) -> None:
     assert board.analyze().code == 3
     assert board.section["status"] == "TRIGGERED"
     assert len(board.trips) == 1
-
-
-def test_trip_of_another_tool_waits_for_a_person(tmp_path: Path) -> None:
-    board = board_with(tmp_path)
-    board.edit("  status: OK ", "  status: TRIGGERED ")
-    board.edit("  current_trigger: null ", "  current_trigger: {timestamp: 2025-01-18T10:00:00Z, pattern: own_check} ")
-    ran = board.analyze(now=LATER)
-    assert ran.code == 3
-    assert ran.out.startswith("TRIGGERED: own_check")
-    assert board.section["last_check"] == LATER
-    assert board.halt["pattern"] == board.trips[0]["pattern"] == "own_check"
-
-
-def test_unknown_status_hides_no_trip(tmp_path: Path) -> None:
-    board = tripped(tmp_path)
-    board.edit("status: TRIGGERED", "status: triggerd")
-    assert board.analyze(now=LATER).code == 3
-    assert board.trips[0].get("resolved_at") is None
 
 
 def test_checkpoint_is_made_before_waiting_for_the_lock(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_status_set_by_hand_is_a_trip_like_any_other(tmp_path: Path, trigger: An
         assert "None" not in printed.out + printed.err
         assert "removed by hand" not in printed.out
     entry = in_effect(board)
-    assert entry["pattern"] == ((trigger or {}).get("pattern") or "manual")
+    assert entry["pattern"] == board.halt["pattern"] == ((trigger or {}).get("pattern") or "manual")
     before = board.files()
     assert board.analyze(now=LATER).code == 3
     assert in_effect(board)["trip_id"] == entry["trip_id"]

@@ -10,6 +10,7 @@ import re
 from typing import Any, NoReturn
 
 from liza.model import parse_duration
+from liza.rules.lexer import Token, tokens
 from liza.rules.syntax_tree import (
     Aggregate,
     All,
@@ -25,7 +26,6 @@ from liza.rules.syntax_tree import (
     Not,
     Param,
 )
-from liza.rules.tokens import Token, tokens
 from liza.text import did_you_mean
 
 STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log", "steps", "usage")

@@ -20,7 +20,7 @@ from liza.run.iteration import Done, Workplace, iterate
 from liza.run.open_loop import POLL, OpenLoop
 from liza.run.plan import Plan
 from liza.run.state import RunState
-from liza.run.stuck import Judged, RunSteps
+from liza.run.stuck import RunSteps, StuckResult
 from liza.run.view import View
 from liza.scopes.inbox import apply_waiting, record_or_queue
 from liza.scopes.loops.files_changed import delete_snapshot
@@ -58,7 +58,7 @@ class _Loop:
         about = {"name": os.environ.get("LIZA_AGENT"), "task": run.job.task, "loop": run.job.loop}
         self.about = {key: value for key, value in about.items() if value is not None}
         self.steps = RunSteps(run.board.paths, run.session.name, self.about)
-        self.judged = Judged()  # after the last iteration
+        self.stuck = StuckResult()  # after the last iteration
 
     def already_open(self) -> End | None:
         """A loop that was open before is for a person to close: no run begins with it."""
@@ -78,7 +78,7 @@ class _Loop:
         if run.is_last:
             return End(Ending.STOPPED, f"not completed after {plural(run.here, 'iteration')} (--max {run.job.maximum})")
         page = context.context(
-            run.number + 1, run.job.task, run.model, loop, run.tried, run.escalated, self.judged.warning
+            run.number + 1, run.job.task, run.model, loop, run.tried, run.escalated, self.stuck.warning
         )
         run.session.write_context(page)
         self.view.iterates(run.number + 1, run.model, loop)
@@ -113,10 +113,10 @@ class _Loop:
     def _record_calls(self, done: Done) -> None:
         """What the agent called and used, as far as its output says."""
         try:
-            self.judged = self.steps.add(done)
+            self.stuck = self.steps.add(done)
         except OSError as error:
             self.view.note(f"the steps of session {self.run.session.name} could not be written: {error.strerror}")
-        for text in filter(None, self.judged):
+        for text in filter(None, self.stuck):
             self.view.note(text)
 
     def check_plan(self, plan: Plan | None) -> None:
@@ -160,7 +160,7 @@ class _Loop:
             return self._interrupted()
         if self.run.is_open(loop):
             return self.when_open.handle(loop)
-        return End(Ending.OPEN, f"the agent is stuck: {self.judged.stop}") if self.judged.stop else None
+        return End(Ending.OPEN, f"the agent is stuck: {self.stuck.stop}") if self.stuck.stop else None
 
     def _halted(self) -> End | None:
         """The files and signals with which people stop agents. PAUSE is waited for."""

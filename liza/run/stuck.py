@@ -24,7 +24,7 @@ from liza.store.paths import Paths
 from liza.store.steps import append_lines, read_tail
 
 
-class Judged(NamedTuple):
+class StuckResult(NamedTuple):
     """What the rules about sessions say after an iteration; None where none matched."""
 
     stop: str | None = None
@@ -39,12 +39,12 @@ class RunSteps:
         self._window = StepWindow(session)
         self._used: dict[str, StepWindow] = {}  # by the client's own sessions
 
-    def add(self, done: Done) -> Judged:
+    def add(self, done: Done) -> StuckResult:
         """Enter the usage and the calls of an iteration, and evaluate the rules after each."""
         is_reported = self._is_reported(done.answer.session)
         calls = () if is_reported else tuple(calls_of(done.ran.output))
         if not calls and done.answer.usage is None:
-            return Judged()
+            return StuckResult()
         now = datetime.now(UTC)
         rules, _ = rules_in_force(self.paths.rules)
         event = Event("run", "stream", Kind.AFTER, self.session, calls=calls)
@@ -61,7 +61,7 @@ class RunSteps:
         end = {"time": format_time(now), "session": self.session, "note": "end"}
         if lines:
             append_lines(self.paths, self.session, [*lines, end])
-        return Judged(_reason(matches, Action.STOP), _reason(matches, Action.WARN))
+        return StuckResult(_reason(matches, Action.STOP), _reason(matches, Action.WARN))
 
     def _enter_usage(self, done: Done, time: str, is_reported: bool) -> None:
         """Enter what an iteration used; the run pays for the client's own sessions."""

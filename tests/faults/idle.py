@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from benchmarks import boards
 from tests.daemon.daemon import Watched, run, until
-from tests.faults.soaking.processes import Sample, leaks, open_files, sample
-from tests.faults.soaking.supervisor import REST, started
+from tests.faults.soak_parts.processes import Sample, leaks, open_files, sample
+from tests.faults.soak_parts.supervisor import REST, started
 
 ANOMALIES = 1_000
 MOST_CPU = 0.005  # of one core

@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 from tests.faults.children import no_leaked_files
 from tests.faults.idle import idle
-from tests.faults.soaking.broken import broken_files
-from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.locked import locked_writers
-from tests.faults.soaking.rounds import many_loggers, many_writers, unlocked_writer
-from tests.faults.soaking.unlocked import a_long_run, unlocked_writers
+from tests.faults.soak_parts.broken import broken_files
+from tests.faults.soak_parts.figures import Figures
+from tests.faults.soak_parts.locked import locked_writers
+from tests.faults.soak_parts.rounds import many_loggers, many_writers, unlocked_writer
+from tests.faults.soak_parts.unlocked import a_long_run, unlocked_writers
 from tests.served import server
 
 Round = Callable[[Path, random.Random, float, Figures], list[str]]

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from liza.model import Record
+from liza.scopes.sessions.activity import Work
 from liza.scopes.sessions.progress import KEPT, Progress, remember
-from liza.scopes.sessions.work import Work
 
 EVENTS = 4_000  # names of events that are known to be entered
 ENTRIES = 50_000  # of what one session used that rules add up

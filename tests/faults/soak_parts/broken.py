@@ -14,12 +14,12 @@ from pathlib import Path
 
 from tests.daemon.daemon import Watched, until
 from tests.daemon.writers import save
-from tests.faults.soaking import agents
-from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.halts import Halt, HaltObserver
-from tests.faults.soaking.scenario import Scenario, is_readable, put_aside
-from tests.faults.soaking.supervisor import LIZA, DaemonRun, Supervisor
-from tests.faults.soaking.traces import daemon_figures, leftovers
+from tests.faults.soak_parts import agents
+from tests.faults.soak_parts.figures import Figures
+from tests.faults.soak_parts.halts import Halt, HaltObserver
+from tests.faults.soak_parts.scenario import Scenario, is_readable, put_aside
+from tests.faults.soak_parts.supervisor import LIZA, DaemonRun, Supervisor
+from tests.faults.soak_parts.traces import daemon_figures, leftovers
 
 _BEGIN, _END = "circuit_breaker:", "anomalies:"
 _GARBAGE = (

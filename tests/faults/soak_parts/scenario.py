@@ -12,9 +12,9 @@ from ruamel.yaml.error import YAMLError
 
 from tests.daemon.daemon import Watched, run, until
 from tests.daemon.writers import save, text_of
-from tests.faults.soaking.agents import outage
-from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.supervisor import Supervisor
+from tests.faults.soak_parts.agents import outage
+from tests.faults.soak_parts.figures import Figures
+from tests.faults.soak_parts.supervisor import Supervisor
 from tests.store.oracle import ruamel_value
 
 PATIENCE = 30.0  # seconds in which something must happen, though the daemon is killed again and again

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.daemon.daemon import Watched
-from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.supervisor import DaemonRun
+from tests.faults.soak_parts.figures import Figures
+from tests.faults.soak_parts.supervisor import DaemonRun
 
 _FILES = {
     "state.yaml", "state.yaml.lock", "log.yaml", "rules.yaml", "circuit_breaker_report.md", "CHECKPOINT", "alerts.log",

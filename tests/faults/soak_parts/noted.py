@@ -1,4 +1,4 @@
-"""`liza` that logs how it replaces state.yaml: `python -m tests.faults.soaking.noted FOLDER VARIANT ARGUMENTS...`.
+"""`liza` that logs how it replaces state.yaml: `python -m tests.faults.soak_parts.noted FOLDER VARIANT ARGUMENTS...`.
 
 A line is added to `FOLDER/replaced` for each replacement that liza calls done, and for each newest version of another
 program that it deletes. The others publish the version in place in shared numbers. All else is as in `liza`.

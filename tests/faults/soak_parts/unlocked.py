@@ -23,11 +23,11 @@ from liza.store.paths import Paths
 from tests.daemon.daemon import Watched
 from tests.faults.children import Child, Counter
 from tests.faults.rival import exchange, write_file
-from tests.faults.soaking import agents
-from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.noted import FILES, Shared, label_of, marker_of, read_notes
-from tests.faults.soaking.supervisor import LIZA, REST, Supervisor
-from tests.faults.soaking.traces import daemon_figures, leftovers
+from tests.faults.soak_parts import agents
+from tests.faults.soak_parts.figures import Figures
+from tests.faults.soak_parts.noted import FILES, Shared, label_of, marker_of, read_notes
+from tests.faults.soak_parts.supervisor import LIZA, REST, Supervisor
+from tests.faults.soak_parts.traces import daemon_figures, leftovers
 
 PATIENCE = 30.0  # seconds in which a version must be evaluated, though the daemon is killed again and again
 _HEAD = """\
@@ -88,7 +88,7 @@ def unlocked_writers(
     noted = variant != "as_it_is" or (kills and chance.random() < 0.5)
     notes = folder / "notes-of-the-daemon"
     notes.mkdir()
-    command = (sys.executable, "-m", "tests.faults.soaking.noted", str(notes), variant) if noted else LIZA
+    command = (sys.executable, "-m", "tests.faults.soak_parts.noted", str(notes), variant) if noted else LIZA
     shared, supervisor, enough = Shared(str(notes)), Supervisor(), Counter()
     supervisor.no_kills.value = 0 if kills else 1
     supervisor.rest = (REST[0] + noted * FILES, REST[1])

@@ -22,12 +22,12 @@ from liza.store.paths import Paths
 from tests.daemon.daemon import Watched, until
 from tests.faults.boards import anomalies, entries
 from tests.faults.children import Child, Counter
-from tests.faults.soaking import agents
-from tests.faults.soaking.agents import Pair, Written
-from tests.faults.soaking.figures import Figures
-from tests.faults.soaking.halts import Halt, HaltObserver
-from tests.faults.soaking.supervisor import LIZA, DaemonRun, Supervisor
-from tests.faults.soaking.traces import daemon_figures, leftovers, repeated_trip_messages
+from tests.faults.soak_parts import agents
+from tests.faults.soak_parts.agents import Pair, Written
+from tests.faults.soak_parts.figures import Figures
+from tests.faults.soak_parts.halts import Halt, HaltObserver
+from tests.faults.soak_parts.supervisor import LIZA, DaemonRun, Supervisor
+from tests.faults.soak_parts.traces import daemon_figures, leftovers, repeated_trip_messages
 
 PATIENCE = 30.0  # seconds in which a halt must come, though the daemon is killed again and again
 RULES = "notify:\n  file: notices.jsonl\n"

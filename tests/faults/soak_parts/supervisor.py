@@ -19,7 +19,7 @@ from typing import NamedTuple
 from tests.cli.run import BIN
 from tests.daemon.daemon import PATIENCE, TICK, environment
 from tests.faults.children import Child, Counter
-from tests.faults.soaking.processes import Sample, grown, leaks, open_files, sample
+from tests.faults.soak_parts.processes import Sample, grown, leaks, open_files, sample
 
 LIZA = (str(BIN / "liza"),)
 # Files that an idle daemon has open: three streams, its lock, and for inotify a descriptor and a pipe. Its

@@ -5,7 +5,7 @@ import random
 from pathlib import Path
 
 from tests.faults import boards, crowd, race
-from tests.faults.soaking.figures import Figures
+from tests.faults.soak_parts.figures import Figures
 
 
 def unlocked_writer(folder: Path, chance: random.Random, _: float, figures: Figures) -> list[str]:

@@ -11,7 +11,7 @@ from liza.cli.progress import Waiting
 from liza.doctor.checks import apply_fixes, examine, exit_code
 from liza.doctor.finding import Finding, Level
 from liza.errors import location
-from liza.text import printable
+from liza.text import plural, printable
 
 _MARKS = {
     Level.OK: ("○", "green"),
@@ -80,4 +80,4 @@ def _print(found: Iterable[Finding]) -> None:
     wrong = sum(each.level in (Level.ERROR, Level.DEGRADED) for each in found)
     warnings = sum(each.level is Level.WARNING for each in found)
     verdict = click.style("not ok", fg="red", bold=True) if wrong else click.style("ok", fg="green", bold=True)
-    click.echo(f"{verdict}: {wrong} error{'s'[: wrong != 1]}, {warnings} warning{'s'[: warnings != 1]}")
+    click.echo(f"{verdict}: {plural(wrong, 'error')}, {plural(warnings, 'warning')}")

@@ -7,6 +7,7 @@ import click
 from liza.cli import envelope, loop_record, show
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person
+from liza.cli.terminal import aligned
 from liza.clients.caller import alarm_if_no_terminal, require_person
 from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
@@ -157,14 +158,14 @@ def _list(call: Call, called: str) -> int:
 def _table(rows: list[LoopResult]) -> None:
     if not rows:
         click.echo("no loop has been recorded yet: liza loop record LOOP")
-    width = max((len(show.short(row.name, 40)) for row in rows), default=0)
-    colours = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
-    for row in rows:
-        status = click.style(f"{row.status:<9}", fg=colours[row.status])
-        about = row.reason if row.status != CLOSED else "completed" if row.completed else _nearest(row)
-        times = iteration_count(row.loop)
-        count = f"{times:>4} {'iteration ' if times == 1 else 'iterations'}"
-        click.echo(show.fitted(f"{show.short(row.name, 40):<{width}}  {status}  {count}  {show.short(about)}".rstrip()))
+    for line in aligned([_cells(row) for row in rows], right=[2]):
+        click.echo(show.fitted(line))
+
+
+def _cells(row: LoopResult) -> tuple[str, ...]:
+    status = click.style(row.status, fg={OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}[row.status])
+    about = row.reason if row.status != CLOSED else "completed" if row.completed else _nearest(row)
+    return show.short(row.name, 40), status, plural(iteration_count(row.loop), "iteration"), show.short(about)
 
 
 def _nearest(row: LoopResult) -> str:

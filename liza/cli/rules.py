@@ -14,7 +14,7 @@ from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import explain
 from liza.scopes.rules_file import find_rule, notify_problems, read_rules
 from liza.scopes.snapshot import snapshot_of
-from liza.text import printable
+from liza.text import plural, printable
 
 _SCOPES = {"disputes": "claim", "attempts": "slice", "loops": "loop", "sessions": "session"}  # by protocol
 _FOR_EVERYONE = "warnings for every session, of what all have used together:"
@@ -101,8 +101,7 @@ def check_command(call: Call, file: str | None) -> int:
     show.problems(problems)
     name = printable(os.path.relpath(path))
     if rules is None:
-        count = f"{len(problems)} error{'s' if len(problems) > 1 else ''}"
-        click.echo(f"{name}: {click.style('invalid', fg='red')}: {count}")
+        click.echo(f"{name}: {click.style('invalid', fg='red')}: {plural(len(problems), 'error')}")
         return 1
     about = name if os.path.lexists(path) else f"there is no {name}, so the shipped rules"
     disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""

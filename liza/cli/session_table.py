@@ -10,6 +10,7 @@ import click
 
 from liza.cli import show
 from liza.cli.spent import spent_text
+from liza.cli.terminal import aligned
 from liza.model import parse_time, span_text
 from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow
 
@@ -17,7 +18,6 @@ _COLOURS = {HALTED: "red", ASKED: "red", RUNNING: "green"}
 # The inputs that say most of what a call does, by their names in the clients' tools.
 _TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description")
 _LABEL, _TASK = 24, 16  # columns at most
-_ALIGNED = "<<<<>>"  # cost and age to the right
 
 
 def most_urgent(rows: Iterable[SessionRow], every: bool = False) -> list[SessionRow]:
@@ -34,16 +34,9 @@ def summary(rows: Sequence[SessionRow]) -> str:
 def lines(rows: Sequence[SessionRow], at: datetime, width: int) -> list[str]:
     """Each session, and below it why it is stopped, or its last error; at most `width` columns."""
     has_names = any(row.name for row in rows)
-    columns = [_cells(row, at, has_names) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
     found: list[str] = []
-    for row, cells in zip(rows, columns, strict=True):
-        label, state, *others = (
-            f"{cell:{side}{size}}" for cell, side, size in zip(cells, _ALIGNED, widths, strict=True) if size
-        )
-        call = show.short(call_text(row.last_step), 300) if row.last_step else ""
-        parts = [label, click.style(state, fg=_COLOURS.get(row.state)), *others, call]
-        found.append(show.cut("  ".join(parts).rstrip(), width))
+    for row, line in zip(rows, aligned([_cells(row, at, has_names) for row in rows], right=[4, 5]), strict=True):
+        found.append(show.cut(line, width))
         if row.reason is not None:
             why = textwrap.wrap(show.short(row.reason, 400), max(width - 4, 20), max_lines=2, placeholder="…")
         else:
@@ -53,13 +46,15 @@ def lines(rows: Sequence[SessionRow], at: datetime, width: int) -> list[str]:
 
 
 def _cells(row: SessionRow, at: datetime, has_names: bool) -> tuple[str, ...]:
-    """Name, state, client, task and age."""
+    """Name, state, client, task, cost, age and last call."""
     indent = "  " if row.parent else ""
     label = f"{indent}{show.short(row.name or row.client or 'unknown', _LABEL - 11)} {show.short(row.session[:8])}"
     last = parse_time(row.last) if row.last is not None else None
     age = span_text(at - last) if last is not None else ""
     client = show.short(row.client, 10) if has_names else ""
-    return label, row.state, client, show.short(row.task, _TASK), spent_text(row.used), age
+    call = show.short(call_text(row.last_step), 300) if row.last_step else ""
+    state = click.style(row.state, fg=_COLOURS.get(row.state))
+    return label, state, client, show.short(row.task, _TASK), spent_text(row.used), age, call
 
 
 def call_text(step: str) -> str:

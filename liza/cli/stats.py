@@ -9,6 +9,7 @@ import click
 from liza.cli import envelope, show
 from liza.cli.group import Call, plain
 from liza.cli.spent import spent_text, tokens_text, unpriced_text
+from liza.cli.terminal import aligned
 from liza.model import span_text
 from liza.schema.budgets import budgets_in
 from liza.scopes.rules_file import rules_in_force
@@ -87,15 +88,10 @@ def _rules(found: Sequence[RuleStats]) -> None:
 
 def _table(found: Sequence[RuleStats]) -> None:
     titles = ("rule", "trips", "also matched", "open", "false alarms", "decided in", "at most", "again")
-    rows = [titles, *(_row(each) for each in found)]
-    widths = [max(len(row[at]) for row in rows) for at in range(len(titles))]
-    for row in rows:
-        first, *rest = [
-            text.rjust(width) if at else text.ljust(width)
-            for at, (text, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        line = show.fitted("  ".join([first, *rest]).rstrip())
-        click.echo(show.bold(line) if row is titles else line)
+    title, *lines = aligned([titles, *map(_row, found)], right=range(1, len(titles)))
+    click.echo(show.bold(show.fitted(title)))
+    for line in lines:
+        click.echo(show.fitted(line))
 
 
 def _row(each: RuleStats) -> tuple[str, ...]:

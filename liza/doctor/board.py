@@ -5,7 +5,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
-from shlex import quote
 
 from liza.doctor.finding import Finding, Level
 from liza.errors import LizaError
@@ -41,18 +40,18 @@ def _places(paths: Paths) -> Iterator[Finding]:
     folders = (paths.reports, paths.backups, paths.runs)
     for folder in (paths.folder, *(each for each in folders if os.path.isdir(each))):
         if not os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
-            text, hint = "no permission to write in it", f"chmod u+rwx {quote(folder)}   (or ask its owner)"
+            text, hint = "no permission to write in it", f"chmod u+rwx {shell_quoted(folder)}   (or ask its owner)"
             yield Finding("blackboard", Level.ERROR, text, hint, folder)
     for folder in folders:
         if os.path.lexists(folder) and not os.path.isdir(folder):
-            hint = f"mv {quote(folder)} {quote(folder)}.old"
+            hint = f"mv {shell_quoted(folder)} {shell_quoted(folder)}.old"
             yield Finding("blackboard", Level.ERROR, "expected a folder, found something else", hint, folder)
     for file in (paths.log, paths.report, paths.alerts, paths.watch_json, paths.watch_log, paths.watch_lock):
         if os.path.isdir(file):
-            hint = f"mv {quote(file)} {quote(file)}.folder"
+            hint = f"mv {shell_quoted(file)} {shell_quoted(file)}.folder"
             yield Finding("blackboard", Level.ERROR, "it is a folder, not a file", hint, file)
         elif os.path.exists(file) and not os.access(file, os.W_OK, effective_ids=True):
-            text, hint = "no permission to write it", f"chmod u+rw {quote(file)}   (or ask its owner)"
+            text, hint = "no permission to write it", f"chmod u+rw {shell_quoted(file)}   (or ask its owner)"
             yield Finding("blackboard", Level.ERROR, text, hint, file)
     yield from _halt(paths)
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from fnmatch import fnmatchcase
-from shlex import quote
 
 from liza.doctor.finding import Finding, Level
 from liza.git.command import ask
@@ -12,6 +11,7 @@ from liza.store.create import HARMFUL, IGNORED, gitignore
 from liza.store.files import open_fd
 from liza.store.locate import FOLDER, main_board, work_tree
 from liza.store.paths import Paths
+from liza.text import shell_quoted
 
 _SHOWN = 20  # names in one command; the next call lists the rest
 
@@ -30,7 +30,7 @@ def _tracked(project: str) -> Iterator[Finding]:
     answer = ask(project, "ls-files", "-z", "--", FOLDER)
     if answer is None:
         text = "git failed, so which files of the blackboard it tracks is unknown"
-        yield Finding("git", Level.WARNING, text, f"git -C {quote(project)} ls-files {FOLDER}")
+        yield Finding("git", Level.WARNING, text, f"git -C {shell_quoted(project)} ls-files {FOLDER}")
         return
     names = [os.fsdecode(name).removeprefix(f"{FOLDER}/") for name in answer.split(b"\0") if name]
     harmful = [name for name in names if _matches(name, HARMFUL)]
@@ -57,8 +57,8 @@ def _listed(names: list[str]) -> str:
 
 def _removal(project: str, names: list[str]) -> str:
     """The files stay where they are: a halt is not lifted by this."""
-    files = " ".join(quote(f"{FOLDER}/{name}") for name in names[:_SHOWN])
-    return f"git -C {quote(project)} rm --cached -- {files}   (then commit; the files stay)"
+    files = " ".join(shell_quoted(f"{FOLDER}/{name}") for name in names[:_SHOWN])
+    return f"git -C {shell_quoted(project)} rm --cached -- {files}   (then commit; the files stay)"
 
 
 def _gitignore(paths: Paths) -> Iterator[Finding]:
@@ -79,4 +79,6 @@ def _linked(paths: Paths, project: str) -> Iterator[Finding]:
     """A linked worktree whose own `.liza/` was named, and not that of the main one."""
     if (main := main_board(project)) is not None:
         text = f"this linked worktree has a blackboard of its own; agents here do not see {main}"
-        yield Finding("git", Level.WARNING, text, f"export LIZA_ROOT={quote(os.path.dirname(main))}", paths.folder)
+        yield Finding(
+            "git", Level.WARNING, text, f"export LIZA_ROOT={shell_quoted(os.path.dirname(main))}", paths.folder
+        )

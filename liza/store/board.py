@@ -11,6 +11,7 @@ from liza.halt import trip_id_of
 from liza.store import versions
 from liza.store.document import Document, parse
 from liza.store.paths import Paths, find
+from liza.text import shell_quoted
 
 T = TypeVar("T")
 _LOOKS = 5  # at a file that is being written, until it is the same before and after
@@ -56,13 +57,11 @@ class Board:
 
     def with_backup(self, error: Unreadable) -> Unreadable:
         """A file that cannot be read, with the last copy that could: for a person to put back, never for us."""
-        from shlex import quote
-
         from liza.store.backups import newest_backup
 
         copy = newest_backup(self.paths)
         if copy is not None and error.file == self.paths.state and "backups" not in (error.hint or ""):
-            command = f"cp {quote(copy)} {quote(self.paths.state)}"
+            command = f"cp {shell_quoted(copy)} {shell_quoted(self.paths.state)}"
             restore = f"or restore the last backup, which lacks later changes: {command}"
             error.hint = "; ".join(part for part in (error.hint, restore) if part)
         return error
@@ -124,9 +123,8 @@ class Board:
         """What has the name of a folder of ours and is none: nothing can be kept there."""
         for path in (self.paths.backups, self.paths.reports):
             if os.path.lexists(path) and (os.path.islink(path) or not os.path.isdir(path)):
-                from liza.text import shell_quoted as quote
-
-                yield f"{path}: not a folder, so nothing is stored there; to fix: mv {quote(path)} {quote(path)}.odd"
+                name = shell_quoted(path)
+                yield f"{path}: not a folder, so nothing is stored there; to fix: mv {name} {name}.odd"
 
     def change(self, edit: Callable[[Document], tuple[bytes, T]], *, blocking: bool = True) -> T:
         """Put the bytes that `edit` makes of the document in its place, and return what else it computed.

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from liza.cli.terminal import width_of
 from tests.cli.run import liza, new_board, on_a_terminal
 from tests.cli.test_untrusted_text import NASTY, harmless
 from tests.store.oracle import libyaml_value
@@ -84,9 +85,7 @@ def test_wide_and_combining_letters_keep_columns(tmp_path: Path) -> None:
     for _ in range(3):
         liza(tmp_path, "claim", "round", "C-001", *texts)
     lines = on_a_terminal(tmp_path, "claim", "show", "C-001", COLUMNS="80").out.splitlines()
-    from liza.cli.claim.columns import width_of
-
-    bars = {width_of(re.sub(r"\x1b\[\d*m", "", line).partition("│")[0]) for line in lines if "│" in line}
+    bars = {width_of(line.partition("│")[0]) for line in lines if "│" in line}
     assert len(bars) == 1
 
 

@@ -1,28 +1,17 @@
 """Two texts side by side, as wide as the terminal; a letter of Asia takes two columns, an accent none."""
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 import click
 
 from liza.cli.show import columns
+from liza.cli.terminal import width_of
 from liza.text import printable
 
 LONGEST = 10_000  # characters of a text that are shown
 NARROW = 70  # below that, one text is above the other
 WIDE = 120
-
-
-def width_of(text: str) -> int:
-    """The columns that a printable text takes."""
-    return len(text) if text.isascii() else sum(map(_width, text))
-
-
-def _width(char: str) -> int:
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def wrapped(text: str, width: int) -> Iterator[str]:
@@ -37,7 +26,7 @@ def _wrapped(line: str, width: int) -> Iterator[str]:
     while width_of(line) > width:
         taken = used = 0
         for taken, char in enumerate(line):  # noqa: B007 - where it breaks off is what is looked for
-            used += _width(char)
+            used += width_of(char)
             if used > width:
                 break
         space = line.rfind(" ", 0, taken + 1)

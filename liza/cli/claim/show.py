@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from liza.cli import show
-from liza.cli.claim.columns import WIDE, side_by_side, width_of, wrapped
+from liza.cli.claim.columns import WIDE, side_by_side, wrapped
 from liza.cli.show import columns
+from liza.cli.terminal import aligned
 from liza.model import MAPPINGS, mappings_in
 from liza.scopes.claims import dependencies, derived, freeze, ledger
 from liza.scopes.claims.change import ClaimResult, ways_out
@@ -36,18 +37,14 @@ _ROUNDS = 12  # of a claim that are shown
 def table(found: Sequence[ClaimResult]) -> None:
     if not found:
         click.echo("there are no claims yet: liza claim add ID --text TEXT")
-    widths = [max((width_of(cells[i]) for cells in map(_cells, found)), default=0) for i in range(3)]
-    for each in found:
-        name, status, count = (
-            cell + " " * (width - width_of(cell)) for cell, width in zip(_cells(each), widths, strict=True)
-        )
-        status = click.style(status, fg=_COLOURS.get(ledger.tag_of(each.claim)))
-        click.echo(show.fitted(f"{name}  {status}  {count}  {_about(each)}".rstrip()))
+    for line in aligned([(*_cells(each), _about(each)) for each in found]):
+        click.echo(show.fitted(line))
 
 
 def _cells(done: ClaimResult) -> tuple[str, str, str]:
-    count = len(rounds_of(done.claim))
-    return show.short(done.name, 40), show.short(ledger.tag_of(done.claim), 20), plural(count, "round")
+    tag = ledger.tag_of(done.claim)
+    status = click.style(show.short(tag, 20), fg=_COLOURS.get(tag))
+    return show.short(done.name, 40), status, plural(len(rounds_of(done.claim)), "round")
 
 
 def _about(done: ClaimResult) -> str:

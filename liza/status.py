@@ -13,12 +13,12 @@ from liza.errors import LizaError, Unreadable
 from liza.model import Silence, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
+from liza.scope_names import ON_BOARD
 from liza.scopes import engine
 from liza.scopes.history import section as sections
 from liza.scopes.inbox import Applied, add_waiting, read_waiting
 from liza.scopes.rules_file import overrun, rules_in_force
 from liza.scopes.scope import RUNNING, SessionRow
-from liza.scopes.table import ROWS
 from liza.scopes.transition import Event
 from liza.store import checkpoint
 from liza.store.board import Board
@@ -155,7 +155,7 @@ def _with_scopes(status: Status, board: Board) -> Status:
     try:
         missing = engine.missing(board, contents)
         stopped = engine.open_trips(contents, rules, os.environ) | missing
-        others = {row.section: contents.get(row.section) for row in ROWS if row.folder is None}
+        others = {row.section: contents.get(row.section) for row in ON_BOARD}
         status = status._replace(
             stopped=tuple(stopped.values()),
             stopped_others=tuple((engine.open_trips(others, rules, os.environ) | missing).values()),

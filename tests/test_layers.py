@@ -7,6 +7,8 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import liza
+from liza.scope_names import SCOPES
+from liza.scopes.table import load
 
 PACKAGE = Path(liza.__file__).parent
 MODULES = {
@@ -24,7 +26,7 @@ LAYERS = (
     ("rules", "schema"),
     ("clients", "toolerrors", "git", "notify"),
     ("store", "halt", "templates"),
-    ("model", "text", "errors"),
+    ("model", "text", "errors", "scope_names"),
 )
 # Inside scopes, in the same order: the engine knows the scopes by their rows in the table, and no scope knows another.
 SIBLINGS = tuple(file.parent.name for file in sorted(PACKAGE.glob("scopes/*/scope.py")))
@@ -59,6 +61,7 @@ LONGEST_FILE, LONGEST_FUNCTION = 350, 50
 # Evaluation: it gets everything as arguments.
 EVALUATES = (
     "liza.model",
+    "liza.scope_names",
     "liza.text",
     "liza.rules",
     "liza.schema.rules_yaml",
@@ -195,6 +198,12 @@ def test_files_and_functions_are_short() -> None:
         and (length := (node.end_lineno or 0) - node.lineno + 1) > LONGEST_FUNCTION
     }
     assert (files, functions) == ({}, {})
+
+
+def test_each_row_of_names_loads_its_scope() -> None:
+    sections = [load(names).section for names in SCOPES]
+    assert [(each.scope, each.name) for each in sections] == [(names.scope, names.section) for names in SCOPES]
+    assert {names.section for names in SCOPES} == set(SIBLINGS)
 
 
 def test_rules_do_not_import_store() -> None:

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from liza.cli.group import common, liza, root_of
+from liza.scope_names import ON_BOARD
 
 VARIABLE = "_LIZA_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
@@ -128,9 +129,7 @@ _METAVARS: dict[str, Callable[[str | None], Iterable[str]]] = {
     "RULE": _rules,
 }
 _OPTIONS: dict[str, Callable[[str | None], Iterable[str]]] = {
-    "--loop": _on_board("loops"),
-    "--claim": _on_board("claims"),
-    "--slice": _on_board("slices"),
+    **{f"--{each.scope}": _on_board(each.section) for each in ON_BOARD},
     "--stage": _on_board("stages"),
     "--task": _on_board("tasks"),
     "--agent": _on_board("agents"),

@@ -12,11 +12,12 @@ from liza.errors import Unreadable
 from liza.model import Problem, Rule
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.explain import explain
+from liza.scope_names import SCOPES
 from liza.scopes.rules_file import find_rule, notify_problems, read_rules
 from liza.scopes.snapshot import snapshot_of
 from liza.text import plural, printable
 
-_SCOPES = {"disputes": "claim", "attempts": "slice", "loops": "loop", "sessions": "session"}  # by protocol
+_SCOPES = {each.pack: each.scope for each in SCOPES}
 _FOR_EVERYONE = "warnings for every session, of what all have used together:"
 
 

@@ -9,7 +9,7 @@ import click
 from liza.cli import bare_gate
 from liza.cli.group import common, root_of
 from liza.cli.streams import warn
-from liza.scopes.table import ROWS
+from liza.scope_names import SCOPES
 from liza.text import printable
 
 _POLL = 0.25  # seconds between two looks of --wait
@@ -17,7 +17,7 @@ _POLL = 0.25  # seconds between two looks of --wait
 
 def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
     """One option for each kind of scope that the engine knows."""
-    for word, what in reversed([each for row in ROWS for each in row.gates.items()]):
+    for word, what in reversed([each for row in SCOPES for each in row.gates.items()]):
         command = click.option(f"--{word}", metavar="NAME", help=f"Also stop if {what}.")(command)
     return command
 

@@ -26,9 +26,15 @@ from liza.rules.syntax_tree import (
     Not,
     Param,
 )
+from liza.scope_names import IN_FILES, ON_BOARD
 from liza.text import did_you_mean
 
-STREAMS = ("anomalies", "rounds", "attempts", "iterations", "tasks", "agents", "discovered", "log", "steps", "usage")
+STREAMS = (
+    "anomalies",
+    *(stream for each in ON_BOARD for stream in each.streams),
+    *("tasks", "agents", "discovered", "log"),
+    *(stream for each in IN_FILES for stream in each.streams),
+)
 AGGREGATES = ("count", "streak", "share", "sum", "metric")
 ARGUMENTS = ("same", "similar", "per", "distinct", "within", "exists", "age")
 COMPARISONS = (">=", "<=", "!=", "=~", ">", "<", "=")

@@ -13,9 +13,10 @@ from liza.rules.conditions import BadRule, Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
-from liza.schema.actions import PROTOCOLS, Action
+from liza.schema.actions import Action
 from liza.schema.budgets import budget_params
 from liza.schema.rules_form import in_our_form, rules_in, rules_path
+from liza.scope_names import SCOPES
 from liza.text import did_you_mean, number_text, value_text
 
 
@@ -112,8 +113,9 @@ def _protocol_of(rule: Rule, condition: Condition, home: str | None) -> str | No
         return None if home == "sessions" and rule.action == Action.CHECKPOINT else home
     if rule.action == Action.WARN and condition.streams == {"usage"} and not condition.is_per("session"):
         return EVERYONE
-    stops_session = rule.action == Action.STOP and not condition.streams.isdisjoint(("steps", "usage"))
-    return "sessions" if stops_session else PROTOCOLS.get(Action(rule.action))
+    able = [each for each in SCOPES if rule.action in each.actions]
+    own = [each for each in able if not condition.streams.isdisjoint(each.streams)]
+    return (own or able)[-1].pack if able else None
 
 
 def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:

@@ -6,14 +6,11 @@ from datetime import UTC, datetime, timedelta
 from liza.model import SKEW, Record, Snapshot, format_time, is_future, mappings_in, parse_duration, parse_time
 from liza.rules.derived import DERIVED
 from liza.rules.fields import Context
+from liza.scope_names import ON_BOARD
 from liza.text import plural
 
 # Streams that are lists inside the records of a section: the section, the list, and what its owner is called there.
-_NESTED = {
-    "rounds": ("claims", "rounds", "claim"),
-    "attempts": ("slices", "attempts", "slice"),
-    "iterations": ("loops", "iterations", "loop"),
-}
+_NESTED = {each.stream: (each.section, each.stream, each.scope) for each in ON_BOARD}
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 _WINDOWED = ("anomalies", "log", "usage")
 _BEFORE = 1000  # of the records before a window, the last ones that are looked at

@@ -12,12 +12,3 @@ class Action(StrEnum):
     OPEN = "OPEN"  # a loop
     WARN = "WARN"  # a session, in its own conversation
     ALERT = "ALERT"  # only notifies
-
-
-# The protocol of each action that stops less than the sprint.
-PROTOCOLS = {
-    Action.FREEZE: "disputes",
-    Action.STOP: "attempts",
-    Action.OPEN: "loops",
-    Action.WARN: "sessions",
-}

@@ -12,6 +12,7 @@ from liza.schema import anomalies, kinds, loops, sessions
 from liza.schema.kinds import OneOf
 from liza.schema.severities import CAUSES, SEVERITIES
 from liza.schema.walker import Each, Faults, Named, Records, Shape, Table, walk
+from liza.scope_names import SCOPES
 from liza.text import did_you_mean, value_text
 
 TASK_STATUSES = (
@@ -135,6 +136,7 @@ _BREAKER = Table(
     check=_breaker,
     past=("last_check",),
 )
+_RECORDS = {"loops": loops.LOOP, "sessions": sessions.SESSION}
 _TIMELINE = Table({"started": kinds.time, "ended": kinds.time}, past=("started",))
 
 SECTIONS: dict[str, Shape] = {
@@ -144,10 +146,7 @@ SECTIONS: dict[str, Shape] = {
     "agents": Named(_AGENT),
     "discovered": Each(_DISCOVERY),
     "anomalies": Each(Table(check=anomalies.check, past=("timestamp",)), suspects=anomalies.unsound),
-    "claims": Records(),
-    "slices": Records(),
-    "loops": Records(loops.LOOP),
-    "sessions": Records(sessions.SESSION),
+    **{each.section: Records(_RECORDS.get(each.section, Table())) for each in SCOPES},
     "stages": Records(),
     "silences": Records(Table(past=("created",))),
     "sprint": Table({"id": kinds.label, "timeline": _TIMELINE, "metrics": kinds.mapping}),

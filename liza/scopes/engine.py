@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Unreadable
 from liza.model import MAPPINGS, Fault, Path, Problem, Record
+from liza.scope_names import IN_FILES, SCOPES, ScopeNames
 from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.records import Section, named_records
 from liza.scopes.scope import Alarm, Environment, Scope, Sections, SessionRow, Source
-from liza.scopes.table import ROWS, Row
+from liza.scopes.table import load
 from liza.scopes.transition import Event, Reconciled
 from liza.store.board import Board
 from liza.store.document import Document
@@ -45,21 +46,21 @@ def derived(
     Without `paths`, as in a replay, only streams in `state.yaml`.
     """
     found: dict[str, tuple[Record, ...]] = {}
-    for row in ROWS:
+    for row in SCOPES:
         section = sections.get(row.section)
-        if rules.streams.isdisjoint((row.stream, *row.beside)):
+        if rules.streams.isdisjoint(row.streams):
             continue
         if row.folder is not None:
             if paths is not None and os.path.isdir(os.path.join(paths.folder, row.folder)):
                 found |= _source(row, paths).streams(sections, rules, now)
         elif section:
-            found[row.stream] = _derive(row.load(), section, rules, environment)
+            found[row.stream] = _derive(load(row), section, rules, environment)
     return found
 
 
-def sources(paths: Paths) -> list[tuple[Row, Source]]:
+def sources(paths: Paths) -> list[tuple[ScopeNames, Source]]:
     """The source of each scope whose records come from files of their own, and not from commands."""
-    return [(row, _source(row, paths)) for row in ROWS if row.folder is not None]
+    return [(row, _source(row, paths)) for row in IN_FILES]
 
 
 def session_rows(paths: Paths, sections: Sections, rules: "RuleSet") -> list[SessionRow]:
@@ -72,8 +73,8 @@ def source_problems(paths: Paths) -> list[Problem]:
     return [each for _, source in sources(paths) for each in source.problems()]
 
 
-def _source(row: Row, paths: Paths) -> Source:
-    source = row.load().source
+def _source(row: ScopeNames, paths: Paths) -> Source:
+    source = load(row).source
     assert source is not None, row.section
     return source(paths)
 
@@ -96,11 +97,11 @@ def reconcile(
     """
     events: list[Event] = []
     failed: list[NotReconciled] = []
-    for row in ROWS:
+    for row in SCOPES:
         before = document.data.get(row.section)
         try:
-            if before and _reconciled(row.load(), document.data, rules, environment, now).section is not before:
-                events += _apply(board, row.load(), rules, environment, now)
+            if before and _reconciled(load(row), document.data, rules, environment, now).section is not before:
+                events += _apply(board, load(row), rules, environment, now)
         except LizaError as error:
             failed.append(_not_reconciled(row.section, error))
     if failed:
@@ -111,10 +112,10 @@ def reconcile(
 def preview(sections: Sections, rules: "RuleSet", environment: Environment, now: datetime) -> tuple[Event, ...]:
     """What `reconcile` would do now. Nothing is written."""
     found: list[Event] = []
-    for row in ROWS:
+    for row in SCOPES:
         try:
             if sections.get(row.section):
-                found += _reconciled(row.load(), sections, rules, environment, now).events
+                found += _reconciled(load(row), sections, rules, environment, now).events
         except LizaError as error:
             raise _not_reconciled(row.section, error) from None
     return tuple(found)
@@ -148,9 +149,9 @@ def _apply(
 
 def restore(paths: Paths, sections: Sections) -> Iterator[str]:
     """Restore missing halt files of stopped records: stopped means halted. Yields what was restored, as text."""
-    for row in ROWS:
+    for row in SCOPES:
         if sections.get(row.section):
-            yield from row.load().restore(paths, sections[row.section])
+            yield from load(row).restore(paths, sections[row.section])
 
 
 # --- reporting ------------------------------------------------------------------------------------------------------
@@ -159,9 +160,9 @@ def restore(paths: Paths, sections: Sections) -> Iterator[str]:
 def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -> dict[str, str]:
     """Open trips of every scope: text by id."""
     found: dict[str, str] = {}
-    for row in ROWS:
+    for row in SCOPES:
         if sections.get(row.section):
-            scope = row.load()
+            scope = load(row)
             settings = scope.settings_of(rules, environment)
             for name, record in _usable_records(scope, sections):
                 if (trip := scope.open_trip(record, settings)) is not None:
@@ -175,9 +176,9 @@ def missing(board: Board, sections: Sections) -> dict[str, str]:
     from liza.store.log import has_text
 
     found: dict[str, str] = {}
-    for row in ROWS:
+    for row in SCOPES:
         if row.logged is not None and has_text(board.paths.log, row.logged):
-            scope = row.load()
+            scope = load(row)
             found |= {
                 f"{scope.section.scope} {each.name} {each.since}": each.text for each in scope.missing(board, sections)
             }
@@ -186,10 +187,10 @@ def missing(board: Board, sections: Sections) -> dict[str, str]:
 
 def alarms(sections: Sections, rules: "RuleSet", environment: Environment, now: datetime) -> Iterator[Alarm]:
     """Conditions of every scope that people should know about while they last, and that stop nothing."""
-    for row in ROWS:
+    for row in SCOPES:
         if sections.get(row.section):
             try:
-                yield from _alarms(row.load(), sections, rules, environment, now)
+                yield from _alarms(load(row), sections, rules, environment, now)
             except LizaError as error:
                 yield Alarm(f"{row.section}_not_evaluated", "", f"{row.section} cannot be evaluated: {error.message}")
 
@@ -216,9 +217,9 @@ def _usable_records(scope: Scope[Any], sections: Sections) -> Iterator[tuple[str
 
 def faults(sections: Sections, rules: "RuleSet") -> Iterator[Fault]:
     """What is wrong with the records of every scope."""
-    for row in ROWS:
+    for row in SCOPES:
         if sections.get(row.section):
-            scope = row.load()
+            scope = load(row)
             yield from _name_faults(scope.section, sections)
             yield from scope.faults(sections, rules)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 from liza.errors import LizaError, Unreadable
 from liza.halt import halt_reason
+from liza.scope_names import SCOPES
 from liza.scopes.change import read_usable
 from liza.scopes.gate_answer import Gate
 from liza.scopes.scope import Scope
-from liza.scopes.table import ROWS
+from liza.scopes.table import load
 from liza.store.board import Board
 from liza.store.locate import find
 from liza.store.paths import Paths
@@ -44,7 +45,7 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
     for word, name in named.items():
         if not name.strip():  # a variable that a hook forgot to set must not open the gate
             return Gate(f"no {word} is named", f"give its name after --{word}")
-        scope = next(row for row in ROWS if word in row.gates).load()
+        scope = load(next(row for row in SCOPES if word in row.gates))
         check = scope.gates().get(word) or partial(_check_record, scope)
         meant = scope.ids_of(board.read().data.get(scope.section.name), name)
         for each in (id_ for record in meant for id_ in (record, *scope.ancestors(board.paths, record))):

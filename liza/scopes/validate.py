@@ -11,16 +11,20 @@ from liza.rules.evaluate import RuleSet, evaluate
 from liza.schema import log as log_schema
 from liza.schema import state
 from liza.schema.snapshot import locate_faults, take_snapshot
+from liza.scope_names import ON_BOARD, SCOPES
 from liza.scopes import inbox
 from liza.scopes.engine import faults, missing
 from liza.scopes.rules_file import notify_problems, read_rules, rules_in_force
 from liza.scopes.snapshot import snapshot_of
-from liza.scopes.table import SECTIONS
 from liza.store.board import Board
 from liza.store.document import Document, parse, parse_log
 from liza.store.versions import read_stable
 
-_BY_NAME = ("agents", "claims", "slices", "loops", "stages")  # sections that may hold their records as a mapping
+_BY_NAME = (
+    "agents",
+    *(each.section for each in ON_BOARD),
+    "stages",
+)  # sections that may hold their records as a mapping
 
 
 class Validation(NamedTuple):
@@ -85,7 +89,7 @@ def validate_file(file: str) -> Validation:
 
 def _of_protocols(document: Document, rules: RuleSet | None = None) -> tuple[Problem, ...]:
     """What each scope finds wrong with its records."""
-    if not any(document.data.get(name) for name in SECTIONS):
+    if not any(document.data.get(name) for name in (each.section for each in SCOPES)):
         return ()
     return locate_faults(document, faults(document.data, rules or read_rules(None)))
 

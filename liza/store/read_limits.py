@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 from liza.errors import Unreadable
 from liza.model import Path
+from liza.scope_names import ON_BOARD
 
 _LOG = 10  # the log is append-only and rarely parsed: this many times the size and values of the blackboard
-_INNER = {"claims": "rounds", "slices": "attempts", "loops": "iterations"}  # records inside those of a section
+_INNER = {each.section: each.stream for each in ON_BOARD}  # records inside those of a section
 # Where a node may begin. A false alarm only makes the estimate larger. Led by the sign, which is quick to search for.
 _ANCHOR = rb"&(?<=[\s\[{,:]&)([^\s,\[\]{}]+)"  # compiled when needed: few files have any
 _ALIAS = rb"\*(?<=[\s\[{,:]\*)([^\s,\[\]{}]+)"

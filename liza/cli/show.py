@@ -97,7 +97,7 @@ def pattern_lines(progress: Iterable[Progress], *, other_groups: bool = True) ->
     room = max(columns() - width - wide - 8, 20)
     lines = []
     for each in rows:
-        about = cut_text(_about(each), room)
+        about = cut_text(_about(each, room), room)
         lines.append(f"  {_mark(each)} {each.rule.name:<{width}}  {_near(each):<{wide}}  {about}".rstrip())
         if other_groups:
             lines += [f"{'':{width + 6}}{line}" for line in _other_groups(each, wide, room)]
@@ -108,7 +108,7 @@ def _other_groups(each: Progress, wide: int, room: int) -> list[str]:
     """A line for each further group that matched or is as near."""
     others = [group for group in each.groups if group.key != each.key] if each.key is not None else []
     lines = [
-        f"{of_text(group.value, each.threshold):<{wide}}  {cut_text(_group_text(group.key, group.tasks), room)}"
+        f"{of_text(group.value, each.threshold):<{wide}}  {_group_text(group.key, group.tasks, room)}"
         for group in others[:_GROUPS]
     ]
     return lines + ([f"and {plural(len(others) - _GROUPS, 'more group')}"] if len(others) > _GROUPS else [])
@@ -155,7 +155,7 @@ def _near(each: Progress) -> str:
     return "disabled" if each.reason is Reason.DISABLED else of_text(each.value, each.threshold)
 
 
-def _about(each: Progress) -> str:
+def _about(each: Progress, room: int) -> str:
     key = _key(each.key)
     if each.reason is Reason.ACKNOWLEDGED:
         return "acknowledged"
@@ -163,13 +163,15 @@ def _about(each: Progress) -> str:
         return ""
     if each.reason is Reason.SILENCED:
         return "  ".join(part for part in ("silenced", key) if part)
-    return _group_text(each.key, each.tasks)
+    return _group_text(each.key, each.tasks, room)
 
 
-def _group_text(key: str | None, tasks: Sequence[str]) -> str:
-    """What a group is about, and its first tasks."""
+def _group_text(key: str | None, tasks: Sequence[str], room: int) -> str:
+    """What a group is about, and its first tasks, which are not what is cut off."""
     names = ", ".join(short(task) for task in tasks[:4]) + (", ..." if len(tasks) > 4 else "")
-    return "  ".join(part for part in (_key(key), f"[{printable(names)}]" if names else "") if part)
+    listed = f"[{printable(names)}]" if names else ""
+    key = cut_text(_key(key), max(room - len(listed) - 2, room // 2))
+    return cut_text("  ".join(part for part in (key, listed) if part), room)
 
 
 def _key(text: str | None) -> str:

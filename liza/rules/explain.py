@@ -305,7 +305,8 @@ class _Pair:
             mine, theirs = (", ".join(each) or "none" for each in (self.first[1], self.second[1]))
             return f"codes or numbers that identify the error differ: {mine} / {theirs}"
         if len(self.first[0]) != len(self.second[0]):
-            return f"different lengths: {len(self.first[0])} and {len(self.second[0])} words"
+            counts = f"{plural(len(self.first[0]), 'word')} against {len(self.second[0])}"
+            return f"{counts}, without numbers, units and filler words"
         if len(self.differing) > 1:
             return f"{len(self.differing)} words differ: {self.pairs}"
         place = self.differing[0]

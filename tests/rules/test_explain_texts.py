@@ -88,7 +88,7 @@ def test_compare_reason_is_consistent_with_templates(pair: tuple[str, str], amon
         pairs = [(a, b) for a, b in zip(words, other_words, strict=True) if a != b]
         assert pairs
         assert all(same_word(a, b) for a, b in pairs)
-    if lengths := re.fullmatch(r"different lengths: (\d+) and (\d+) words", found.why):
+    if lengths := re.fullmatch(r"(\d+) words? against (\d+), .*", found.why):
         assert [int(lengths[1]), int(lengths[2])] == [len(words), len(other_words)]
         assert len(words) != len(other_words)
     if counted := re.search(r"(\d+) words differ", found.why):

@@ -53,7 +53,9 @@ SCOPE_USERS = {
     **dict.fromkeys(("liza.cli.loop", "liza.cli.loop_record", "liza.cli.run", "liza.cli.run_output"), ("loops",)),
     "liza.cli.attempt": ("slices",),
     **dict.fromkeys(("liza.cli.claim", "liza.cli.stage"), ("claims",)),
-    **dict.fromkeys(("liza.cli.session", "liza.cli.sessions", "liza.cli.session_replay"), ("sessions",)),
+    **dict.fromkeys(
+        tuple(f"liza.cli.{name}" for name in ("ingest", "session", "sessions", "session_replay")), ("sessions",)
+    ),
     "liza.run": ("loops", "slices", "sessions"),  # `liza run` records a loop, its tests and its tool calls
     "liza.replay": ("sessions",),  # recorded steps are played
 }
@@ -269,6 +271,7 @@ OPENERS = {
         "a file that the command line names, which may be a pipe",
     ),
     "liza.git.worktree": "the working tree",
+    "liza.store.growing": "transcripts, which are the clients' own",
 }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ def _names(board: Board, document: Document, wanted: str | None) -> Sequence[str
     monitor = monitor_of(board.paths)
     monitor.windows.refresh()
     if wanted is not None:
-        return [find_session(document, monitor.sessions, wanted)]
+        return [find_session(document, monitor.sessions, wanted, monitor.windows.ingested)]
     return sorted(monitor.sessions)
 
 

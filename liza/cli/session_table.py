@@ -28,7 +28,9 @@ def most_urgent(rows: Iterable[SessionRow], every: bool = False) -> list[Session
 def summary(rows: Sequence[SessionRow]) -> str:
     """How many there are in each state: `3 running, 1 stopped`."""
     states = dict.fromkeys(row.state for row in rows)
-    return ", ".join(f"{sum(row.state == state for row in rows)} {state}" for state in states)
+    counts = [f"{sum(row.state == state for row in rows)} {state}" for state in states]
+    degraded = sum(row.degraded is not None for row in rows)
+    return ", ".join([*counts, *([f"{degraded} DEGRADED"] if degraded else [])])
 
 
 def lines(rows: Sequence[SessionRow], at: datetime, width: int) -> list[str]:
@@ -41,6 +43,8 @@ def lines(rows: Sequence[SessionRow], at: datetime, width: int) -> list[str]:
             why = textwrap.wrap(show.short(row.reason, 400), max(width - 4, 20), max_lines=2, placeholder="…")
         else:
             why = [show.short(f"last error: {row.last_error}", max(width - 4, 20))] if row.last_error else []
+        if row.degraded is not None:
+            why = [show.short(f"DEGRADED: {row.degraded}", max(width - 4, 20)), *why]
         found += [f"    {line}" for line in why]
     return found
 

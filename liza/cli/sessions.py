@@ -20,7 +20,7 @@ from liza.text import plural, printable
 
 
 @click.command("sessions")
-@click.option("--all", "every", is_flag=True, help="Also sessions that have ended.")
+@click.option("--all", "every", is_flag=True, help="Also sessions that have ended, and ingested ones.")
 @click.option("--watch", is_flag=True, help="Show them again every second, until Ctrl-C.")
 @plain
 def command(call: Call, every: bool, watch: bool) -> int:
@@ -36,7 +36,8 @@ def command(call: Call, every: bool, watch: bool) -> int:
     """
     board = call.board
     while True:
-        rows = session_rows(board.paths, board.read().data, rules_in_force(board.paths.rules)[0])
+        rules = rules_in_force(board.paths.rules)[0]
+        rows = session_rows(board.paths, board.read().data, rules, ended=every)
         at = call.at
         waiting = list_spool(board.paths).total
         problems = source_problems(board.paths)

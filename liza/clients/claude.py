@@ -56,7 +56,15 @@ SETTINGS = Settings(
 
 def read_event(payload: Mapping[str, Any]) -> Event:
     """The event that a payload is; `InvalidEvent` where it lacks what every event has."""
-    return event_of(NAME, payload, lambda name: _calls(name, payload))
+    return event_of(NAME, payload, lambda name: _calls(name, payload), expected=_EXPECTED)
+
+
+_CALL = ("tool_name", "tool_input", "tool_use_id")
+_EXPECTED = {
+    "PostToolUse": (*_CALL, "tool_response"),
+    "PostToolUseFailure": (*_CALL, "error"),
+    "PostToolBatch": ("tool_calls",),
+}
 
 
 def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:

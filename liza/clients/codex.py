@@ -51,7 +51,8 @@ SETTINGS = Settings(
 
 def read_event(payload: Mapping[str, Any]) -> Event:
     """The event that a payload is; `InvalidEvent` where it lacks what every event has."""
-    return event_of(NAME, payload, lambda name: _calls(name, payload))
+    expected = {"PostToolUse": ("tool_name", "tool_input", "tool_use_id", "tool_response")}
+    return event_of(NAME, payload, lambda name: _calls(name, payload), expected=expected)
 
 
 def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:

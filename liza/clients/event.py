@@ -40,6 +40,7 @@ class Call(NamedTuple):
     result: str | None = None
     outcome: Outcome = Outcome.UNKNOWN
     seconds: float | None = None
+    exit_code: int | None = None
 
 
 class Event(NamedTuple):
@@ -55,6 +56,7 @@ class Event(NamedTuple):
     model: str | None = None
     transcript: str | None = None
     usage: Usage | None = None  # where the client reports it with the event
+    missing: str | None = None  # what an event of this kind should have, and this one does not
 
 
 class InvalidEvent(ValueError):
@@ -110,6 +112,7 @@ CLAUDE_KINDS = {
     "SubagentStop": Kind.END,
     "Stop": Kind.TURN,
 }
+NOTHING: Mapping[str, tuple[str, ...]] = {}
 
 
 def event_of(
@@ -117,14 +120,21 @@ def event_of(
     payload: Mapping[str, Any],
     calls: Callable[[str], tuple[Call, ...]],
     kinds: Mapping[str, Kind] = CLAUDE_KINDS,
+    expected: Mapping[str, tuple[str, ...]] = NOTHING,
 ) -> Event:
     """The event of a payload in the form that clients took over from Claude Code; `calls` reads those of an event by
-    its name.
+    its name. What the client is known to give with an event (`expected`) and this one lacks is in `missing`.
 
     A subagent is a session of its own, and its parent the session that started it.
     """
     name = required(payload, "hook_event_name")
     session, agent = required(payload, "session_id"), text_field(payload, "agent_id")
+    lacks = next((field for field in expected.get(name, ()) if field not in payload), None)
+    made: tuple[Call, ...] = ()
+    try:
+        made = calls(name)
+    except InvalidEvent as error:
+        lacks = lacks or str(error)
     return Event(
         client=client,
         name=name,
@@ -132,10 +142,11 @@ def event_of(
         session=agent or session,
         parent=session if agent else None,
         cwd=text_field(payload, "cwd"),
-        calls=calls(name),
+        calls=made,
         model=text_field(payload, "model"),
         transcript=text_field(payload, "agent_transcript_path" if agent else "transcript_path"),
         usage=read_usage(payload.get("usage"), payload.get("model"), payload.get("total_cost_usd")),
+        missing=f"{lacks} in {name}" if lacks is not None else None,
     )
 
 

@@ -16,6 +16,7 @@ class Usage(NamedTuple):
     model: str | None = None
     cost: float | None = None  # in US dollars
     tokens_cache_written: int = 0
+    id: str | None = None  # of the answer that used it: what is reported again under it takes the place of the first
 
     def plus(self, other: "Usage") -> "Usage":
         """Both together."""

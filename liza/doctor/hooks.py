@@ -16,7 +16,8 @@ from liza.doctor.finding import Finding, Level
 from liza.model import parse_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.engine import session_rows, source_problems
-from liza.store.locate import find_nearest
+from liza.scopes.scope import HOOK
+from liza.store.locate import board_of
 from liza.store.paths import Paths
 from liza.store.spool import list_spool
 from liza.text import one_line, plural, shell_quoted
@@ -79,7 +80,7 @@ def _reachable(client: str) -> Iterator[Finding]:
 
 def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]:
     """When each client's hook was last asked, by which session, and the sessions that never asked it."""
-    rows = session_rows(paths, {}, RuleSet(()))
+    rows = [each for each in session_rows(paths, {}, RuleSet(())) if each.source == HOOK]
     for each in source_problems(paths):
         yield Finding("hooks", Level.WARNING, each.message, each.hint, each.file)
     sessions = {each.session for each in rows}
@@ -109,21 +110,13 @@ def _version(client: str, recorded: list[Recorded]) -> Iterator[Finding]:
 def _unseen(paths: Paths, client: str, recorded: list[Recorded]) -> Iterator[Finding]:
     """Sessions in folders of this blackboard that ran without the hook."""
     board = os.path.realpath(paths.folder)
-    unseen = [each for each in recorded if os.path.isdir(each.cwd) and _board_of(each.cwd) == board]
+    unseen = [each for each in recorded if os.path.isdir(each.cwd) and board_of(each.cwd) == board]
     if unseen:
         folders = ", ".join(dict.fromkeys(one_line(each.cwd, 200) for each in unseen[:_SHOWN]))
         since = datetime.fromtimestamp(unseen[0].ns / 1e9, UTC)
         text = f"{client}: {plural(len(unseen), 'session')} of the last day ran without the hook, in {folders}"
         text += f"; the newest, {one_line(unseen[0].session[:8])}, until {since:%H:%M} UTC"
         yield Finding("hooks", Level.WARNING, text, f"cover all folders of this user: liza install {client} --user")
-
-
-def _board_of(folder: str) -> str | None:
-    try:
-        found = find_nearest(folder)
-    except Exception:  # noqa: BLE001 - a folder that cannot be used is not one of this blackboard
-        return None
-    return os.path.realpath(found) if found is not None else None
 
 
 def _waiting(paths: Paths) -> Iterator[Finding]:

@@ -37,11 +37,11 @@ def play_session(
     window, warned, stopped = StepWindow(session), set[str](), ""
     terms, reads_usage = terms_of(rules), USAGE in chosen.streams
     for line in lines:
-        before = (window.count, len(window.usage))
+        before = window.changes
         window.add(line)
         time = str(line.get("time"))
         at = parse_time(time)
-        if at is None or (window.count, len(window.usage)) == before:
+        if at is None or window.changes == before:
             continue
         since = max((each for each in decisions if each < time), default="")
         if stopped and since < stopped:

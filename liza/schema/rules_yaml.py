@@ -167,6 +167,7 @@ BLOCKS: dict[str, Shape] = {
     "tools": Table(dict.fromkeys(TOOLS, kinds.texts), closed=True),
     "budgets": BUDGETS,
     "prices": PRICES,
+    "transcripts": Table({"follow": kinds.flag}, closed=True),
 }
 LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
 RULE = Table(
@@ -239,6 +240,7 @@ _DEFAULTS: dict[str, Mapping[str, Any]] = {
         "last_stage": LAST_STAGE,
     },
     "limits": {name: limit.default for name, limit in FILE_LIMITS.items()},
+    "transcripts": {"follow": True},
 }
 
 

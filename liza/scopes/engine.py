@@ -63,9 +63,10 @@ def sources(paths: Paths) -> list[tuple[ScopeNames, Source]]:
     return [(row, _source(row, paths)) for row in IN_FILES]
 
 
-def session_rows(paths: Paths, sections: Sections, rules: "RuleSet") -> list[SessionRow]:
-    """Who is at work, by the sources of all scopes."""
-    return [each for row, source in sources(paths) for each in source.rows(sections.get(row.section), rules)]
+def session_rows(paths: Paths, sections: Sections, rules: "RuleSet", *, ended: bool = False) -> list[SessionRow]:
+    """Who is at work, by the sources of all scopes; if asked also who was long ago."""
+    found = [source.rows(sections.get(row.section), rules, ended=ended) for row, source in sources(paths)]
+    return [each for rows in found for each in rows]
 
 
 def source_problems(paths: Paths) -> list[Problem]:

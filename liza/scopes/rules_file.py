@@ -21,6 +21,7 @@ from liza.text import did_you_mean, value_text
 
 _LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for this many
 _MOST_SECONDS = 10.0
+_NO = ("false", "no", "0")
 PACKS = ("systemic", "alarms", "tasks", *(each.pack for each in (*ON_BOARD, *IN_FILES)), "budgets")
 
 
@@ -135,7 +136,15 @@ def on_halt(own: str) -> str:
 
 
 def starts_daemon(own: str) -> bool:
-    return (os.environ.get("LIZA_START_DAEMON") or _word_of(own, "start_daemon")) not in ("false", "no", "0")
+    return (os.environ.get("LIZA_START_DAEMON") or _word_of(own, "start_daemon")) not in _NO
+
+
+def follows_transcripts(blocks: Mapping[str, Any]) -> bool:
+    """Whether the daemon follows the transcripts of clients."""
+    named = os.environ.get("LIZA_FOLLOW_TRANSCRIPTS")
+    if named:
+        return named not in _NO
+    return (blocks.get("transcripts") or {}).get("follow", True) is True
 
 
 def _word_of(own: str, key: str) -> str | None:

@@ -68,6 +68,7 @@ class Polled(NamedTuple):
 
 
 RUNNING, ENDED, HALTED, ASKED = "running", "ended", "stopped", "stop requested, no hook"  # states of a session
+HOOK, TRANSCRIPT, STREAM = "hook", "transcript", "stream"  # sources of a session
 
 
 class Spent(NamedTuple):
@@ -97,6 +98,8 @@ class SessionRow(NamedTuple):
     last_error: str | None
     reason: str | None
     used: "Spent"  # by itself, without its subagents
+    source: str = ""  # what reports it
+    degraded: str | None = None  # what its client no longer reports
 
 
 class Source(Protocol):
@@ -108,8 +111,8 @@ class Source(Protocol):
         """The streams that the rules read, without records that a decision has acknowledged."""
         ...
 
-    def rows(self, section: Any, rules: "RuleSet", /) -> Sequence[SessionRow]:
-        """Who was at work lately or is stopped, the one with the newest step first."""
+    def rows(self, section: Any, rules: "RuleSet", /, *, ended: bool = False) -> Sequence[SessionRow]:
+        """Who was at work lately or is stopped, the one with the newest step first; if asked also who was long ago."""
         ...
 
     def problems(self) -> Sequence[Problem]:

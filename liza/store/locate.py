@@ -130,6 +130,15 @@ def boards_upward(start: str) -> "Iterator[str]":
         folder = parent
 
 
+def board_of(folder: str) -> str | None:
+    """The `.liza/` folder that is used in a folder, without links; None where there is none, or none that is usable."""
+    try:
+        found = find_nearest(folder)
+    except (Unusable, OSError, ValueError):
+        return None
+    return os.path.realpath(found) if found is not None else None
+
+
 def passed_over(found: str, root: str | None) -> str | None:
     """The `.liza/` of the linked worktree that led to `found`, if that is how it was found.
 

@@ -21,6 +21,8 @@ ASIDE = "aside"
 _MOST_ASIDE = 1_000  # files that are kept there
 _DRAFT = 86_400.0  # seconds after which a hook no longer writes an event
 
+TRANSCRIPT = "transcript"  # instead of a kind, in the names of lines of transcripts
+
 _NAME = re.compile(r"([a-z]{1,20})-([a-z]{1,20})-[A-Za-z0-9]{6,40}")
 
 
@@ -38,6 +40,11 @@ class Listing(NamedTuple):
     events: tuple[Spooled, ...] = ()
     total: int = 0
     odd: tuple[str, ...] = ()
+
+
+def is_from_hook(name: str) -> bool:
+    """Whether an event of this name came from a hook, and not from a transcript."""
+    return name.split("-", 2)[1:2] != [TRANSCRIPT]
 
 
 def list_spool(paths: Paths) -> Listing:

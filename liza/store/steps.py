@@ -1,7 +1,8 @@
 """The steps of each session, one JSON object a line, in `.liza/steps/SESSION.jsonl`.
 
 A file only grows at its end; one that has become large is put aside as `SESSION.N.older.jsonl` and begun anew, and all
-of them together are what the session did. What is old, or more than the disk is to hold, is deleted: whole files, the
+of them together are what the session did. `SESSION.ingested.jsonl` has what a person took from a transcript: a session
+that has no other file is one that ended. What is old, or more than the disk is to hold, is deleted: whole files, the
 oldest first (`keep_steps` in rules.yaml sets how long and how much). Steps say what agents did and saw, so they are
 readable by their owner alone and never in git.
 """
@@ -11,7 +12,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from liza.text import file_name
 VERSION = 1
 ENDING = ".jsonl"
 OLDER = ".older.jsonl"
+INGESTED = ".ingested.jsonl"
 ROTATED = 8 << 20  # bytes of one file
 TAIL = 1 << 18  # bytes at the end of a session's files that are read to go on where the last daemon ended
 _NEWEST = 1 << 16  # bytes of a file in which its newest lines are looked for
@@ -35,11 +37,12 @@ _STEP = re.compile(
     rb'(?:, "client": "%b")?(?:, "id": "(?P<id>%b)")?, "tool": ' % ((_STRING,) * 5)
 )
 _EVENT = re.compile(rb'"event": "([a-z]{1,20}-[a-z]{1,20}-[A-Za-z0-9]{6,40})"')  # inside a text the quotes are escaped
+_ID = re.compile(rb'"id": "([^"\\]{1,200})"')
 
 
-def append_lines(paths: Paths, session: str, lines: Sequence[Mapping[str, Any]]) -> None:
+def append_lines(paths: Paths, session: str, lines: Sequence[Mapping[str, Any]], *, ingested: bool = False) -> None:
     """Append lines, all or none; `Unwritable` if that fails. What is no file of ours is put aside first."""
-    name = step_file(session)
+    name = step_file(session) if not ingested else step_file(session).removesuffix(ENDING) + INGESTED
     dumped = (json.dumps({"v": VERSION, **line}, ensure_ascii=False) for line in lines)
     raw = b"".join(line.encode(errors="replace") + b"\n" for line in dumped)
     try:
@@ -84,7 +87,7 @@ def _open_current(folder: files.Folder, name: str) -> int:
             return fd  # another process appends, or an agent holds the lock: nothing waits for it
         with suppress(FileNotFoundError):
             if os.fstat(fd).st_ino == os.stat(name, dir_fd=folder.fd, follow_symlinks=False).st_ino:
-                if os.fstat(fd).st_size < ROTATED:
+                if os.fstat(fd).st_size < ROTATED or name.endswith(INGESTED):
                     return fd
                 os.rename(name, _older_name(folder, name), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
         os.close(fd)
@@ -203,16 +206,47 @@ def _unreadable(path: str, error: OSError) -> Unreadable:
 
 def read_all(paths: Paths, session: str) -> Read:
     """Everything that is kept of a session."""
-    name = step_file(session)
-    kept = [each.name for each in list_files(paths) if current_name(each.name) == name]
-    found = [read_from(paths, each, 0) for each in in_order(kept)]
+    found = [read_from(paths, each, 0) for each in _names_of(paths, session)]
     lines = tuple(line for each in found for line in each.lines)
     return Read(lines, broken=sum(each.broken for each in found))
 
 
+def _names_of(paths: Paths, session: str) -> list[str]:
+    """The files of a session, the oldest first."""
+    own = step_file(session)
+    try:
+        with files.Folder(paths.steps, listed=True) as folder:
+            return in_order([n for n in os.listdir(folder.fd) if n.endswith(ENDING) and current_name(n) == own])
+    except FileNotFoundError:
+        return []
+
+
+class Entered(NamedTuple):
+    """Names of events and ids of calls that are in the files of a session."""
+
+    events: frozenset[bytes] = frozenset()
+    ids: frozenset[bytes] = frozenset()
+
+
+def read_entered(paths: Paths, session: str) -> Entered:
+    """What is in the files of a session, without their lines: they may be large."""
+    events, ids = set[bytes](), set[bytes]()
+    for name in _names_of(paths, session):
+        with suppress(FileNotFoundError), open(os.path.join(paths.steps, name), "rb", opener=files.open_fd) as file:
+            for line in file:
+                events.update(_EVENT.findall(line))
+                ids.update(_ID.findall(line))
+    return Entered(frozenset(events), frozenset(ids))
+
+
 def in_order(names: Sequence[str]) -> list[str]:
     """The names of one session's files, the oldest first."""
-    return sorted(names, key=lambda name: (not name.endswith(OLDER), _number(name)))
+    return sorted(names, key=lambda name: (not name.endswith(INGESTED), not name.endswith(OLDER), _number(name)))
+
+
+def is_ingested(names: Iterable[str]) -> bool:
+    """Whether these are the files of a session of which only a transcript is known that a person has ingested."""
+    return all(name.endswith(INGESTED) for name in names)
 
 
 def _parsed(raw: Sequence[bytes]) -> tuple[tuple[Mapping[str, Any], ...], int]:

@@ -22,6 +22,7 @@ def without(*names: str, **fields: Any) -> dict[str, Any]:
 NO_STEP: dict[str, dict[str, Any] | bytes] = {
     "unknown event": event("TeaTime", OTHER, cup=3),
     "no calls in a batch": event("PostToolBatch", OTHER),
+    "no tool": without("tool_name"),
     "a batch of numbers": event("PostToolBatch", OTHER, tool_calls=[1, None]),
 }
 A_STEP: dict[str, dict[str, Any] | bytes] = {
@@ -40,7 +41,6 @@ UNREADABLE: dict[str, dict[str, Any] | bytes] = {
     "a session that is a list": without(session_id=[OTHER]),
     "an empty session": without(session_id=""),
     "no event": without("hook_event_name"),
-    "no tool": without("tool_name"),
     "a list": b"[]",
     "half of it": json.dumps(MADE).encode()[:-9],
     "not JSON": b"rm -rf /",
@@ -109,3 +109,32 @@ def test_full_disk_loses_a_step_and_no_agent_waits(folder: Path) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (0, b"")
     assert b"liza doctor" in done.stderr
+
+
+LACKING = {
+    "no tool": (without("tool_name"), 0),
+    "no id": (without("tool_use_id"), 1),
+    "no result": (without("tool_response"), 1),
+    "no error": (without("tool_response", hook_event_name="PostToolUseFailure"), 1),
+    "no batch": (event("PostToolBatch", OTHER), 0),
+}
+
+
+@pytest.mark.parametrize(("payload", "steps"), LACKING.values(), ids=list(LACKING))
+def test_session_whose_client_reports_less_is_degraded(folder: Path, payload: dict[str, Any], steps: int) -> None:
+    run(folder, "after", payload)
+    run(folder, "after", failing("t2"))
+    installed(folder, "watch", "--once")
+    shown = {each["session"]: each for each in liza(folder, "sessions", "--json").json["sessions"]}
+    assert (shown[OTHER]["steps"], shown[SESSION]["degraded"]) == (steps, None)
+    assert "claude" in shown[OTHER]["degraded"]
+    assert "DEGRADED" in liza(folder, "sessions").out
+    assert "1 DEGRADED" in liza(folder, "status").out
+    assert [each["degraded"] is None for each in liza(folder, "status", "--json").json["sessions"]].count(False) == 1
+
+
+def test_unknown_fields_are_ignored(folder: Path) -> None:
+    run(folder, "after", {**MADE, "from_the_future": {"deep": [1]}})
+    installed(folder, "watch", "--once")
+    (row,) = liza(folder, "sessions", "--json").json["sessions"]
+    assert (row["steps"], row["degraded"]) == (1, None)

@@ -126,12 +126,13 @@ def _lines_of(paths: Paths, spooled: Spooled, tools: Tools) -> Iterator[dict[str
     about = {"name": _name(agent), "task": _name(task) or _name(os.fsencode(current_branch(event.cwd or "") or ""))}
     more = {"bytes": spooled.size} if spooled.size > spool.LARGEST else {}
     calls = zip(steps_of(event, time, tools), event.calls, strict=False)  # of most events there is no step
-    made = [_with_edits(step, call, event, spooled.ns) for step, call in calls]
-    for line in (*made, *_note_of(event, time), *_usage_of(event, time)):
+    made = [with_edits(step, call, event, spooled.ns) for step, call in calls]
+    degraded = [degraded_line(event, time)] if event.missing is not None and not more else []  # a part lacks much
+    for line in (*made, *note_of(event, time), *usage_of(event, time), *degraded):
         yield {**line, **{key: value for key, value in about.items() if value}, **more}
 
 
-def _with_edits(step: dict[str, Any], call: Call, event: Event, ns: int) -> dict[str, Any]:
+def with_edits(step: dict[str, Any], call: Call, event: Event, ns: int) -> dict[str, Any]:
     """The step as an edit if it is a shell command that went well and has changed files."""
     command = command_of(call.input)
     is_other = not command or "waits" in step or step["outcome"] in FAILURES
@@ -159,7 +160,7 @@ def _name(raw: bytes) -> str:
     return person_name(raw.decode(errors="replace"))[:100]
 
 
-def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
+def note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
     """A line for the start and the end of a session, and for the end of a turn."""
     if event.kind in _NOTED:
         note = {"time": time, "session": event.session, "client": event.client, "note": _NOTED[event.kind]}
@@ -168,7 +169,13 @@ def _note_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
         yield {**note, **({"parent": event.parent} if event.parent is not None else {}), **masked}
 
 
-def _usage_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
+def degraded_line(event: Event, time: str) -> dict[str, Any]:
+    """The line that says that a client no longer reports what it should."""
+    why = f"{event.client} no longer reports what liza needs: {mask(event.missing or '')[:200]}"
+    return {"time": time, "session": event.session, "client": event.client, "note": "degraded", "why": why}
+
+
+def usage_of(event: Event, time: str) -> Iterator[Mapping[str, Any]]:
     if event.usage is not None:
         usage = event.usage._replace(model=event.usage.model or event.model)
         yield usage_line(event.session, time, usage, client=event.client, parent=event.parent)

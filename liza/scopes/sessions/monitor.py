@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
+from liza.clients.transcript import CLIENTS
 from liza.errors import LizaError, LockTimeout, Unwritable
 from liza.model import MAPPINGS, Match, Problem, Record, Snapshot, format_time
 from liza.rules.evaluate import RuleSet, evaluate
@@ -20,11 +21,13 @@ from liza.schema.rules_yaml import KEEP_STEPS
 from liza.scopes.change import change_record
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.records import find_record, mappings_of, named_records
+from liza.scopes.rules_file import follows_transcripts
 from liza.scopes.scope import Polled, SessionRow
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
+from liza.scopes.sessions.follow_transcripts import Follower
 from liza.scopes.sessions.intake import Intake, aside_problems, take_spool
-from liza.scopes.sessions.rows import session_rows
+from liza.scopes.sessions.rows import ended_rows, session_rows
 from liza.scopes.sessions.spending import Entry, Terms, payer_of, records_of, terms_of, usage_of
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 from liza.scopes.sessions.step_windows import StepWindows
@@ -56,18 +59,25 @@ class Monitor:
         self._is_read = False
         self._stepped: set[str] = set()  # sessions with steps that were not evaluated yet
         self._pruned: datetime | None = None
+        self._follower = Follower(paths)
 
     @property
     def sessions(self) -> Mapping[str, StepWindow]:
         return self.windows.sessions
 
-    def take(self, tools: Tools = SHIPPED) -> Intake:
-        """Enter what waits in the spool."""
+    def take(self, tools: Tools = SHIPPED, *, follows: bool = False) -> Intake:
+        """Enter what waits in the spool, and what transcripts have got if they are followed."""
         if not self._is_read:
             self.windows.refresh()
             self._is_read = True
         taken = take_spool(self.paths, self.sessions, tools)
-        return taken._replace(sessions=self.windows.refresh())
+        changed = self.windows.refresh()
+        if follows:  # after the spool, which says of which sessions a hook reports
+            followed = self._follower.take(self.sessions, tools)
+            error = taken.error or followed.error
+            taken = taken._replace(waiting=taken.waiting + followed.has_more, error=error)
+            changed |= self.windows.refresh() if followed.lines else frozenset()
+        return taken._replace(sessions=changed)
 
     def streams(
         self, sections: Mapping[str, Any], rules: RuleSet, now: datetime | None
@@ -87,10 +97,11 @@ class Monitor:
             found[USAGE] = records_of(self.usage(terms_of(rules, now, sections)))
         return found
 
-    def rows(self, section: Any, rules: RuleSet) -> list[SessionRow]:
-        """The sessions that were active lately or are stopped."""
+    def rows(self, section: Any, rules: RuleSet, *, ended: bool = False) -> list[SessionRow]:
+        """The sessions that were active lately or are stopped, and if asked those that were ingested."""
         self._refresh()
-        return session_rows(section, self.sessions, terms_of(rules))
+        terms = terms_of(rules)
+        return session_rows(section, self.sessions, terms) + ended_rows(self.windows.ingested() if ended else (), terms)
 
     def _refresh(self) -> None:
         """Read what is new; the next poll evaluates it."""
@@ -112,7 +123,7 @@ class Monitor:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
         records together."""
         self._prune(rules, now)
-        taken = self.take(tools_of(rules.blocks.get("tools")))
+        taken = self.take(tools_of(rules.blocks.get("tools")), follows=follows_transcripts(rules.blocks))
         self._stepped |= taken.sessions
         section = document.data.get(SESSIONS.name)
         events: list[Event] = []
@@ -187,7 +198,10 @@ class Monitor:
     def _stop(self, name: str, match: Match, section: Any, now: datetime) -> None:
         """Halt a session: its halt file. It is entered on the blackboard afterwards."""
         trip = states.trip_id_of(name, match, _record(section, name))
-        halt = SessionHalt(name, STOP, states.trip_reason(match), match.rule.name, trip, format_time(now))
+        window, reason = self.sessions[name], states.trip_reason(match)
+        if not window.is_hooked and (client := window.about.get("client")) in CLIENTS:
+            reason = f"{reason} (nothing holds it: liza install {client})"
+        halt = SessionHalt(name, STOP, reason, match.rule.name, trip, format_time(now))
         write_session_halt(self.paths.stopped, file_name(name), halt)
 
     def _warn(self, name: str, match: Match, since: str, now: datetime) -> Iterator[Event]:
@@ -201,8 +215,9 @@ class Monitor:
         steps.append_lines(
             self.paths, name, [{"session": name, "time": format_time(now), "note": "warned", "cause": cause}]
         )
-        halt = SessionHalt(name, WARN, reason, match.rule.name, time=format_time(now))
-        write_session_halt(self.paths.stopped, file_name(name), halt)
+        if window.is_hooked:
+            halt = SessionHalt(name, WARN, reason, match.rule.name, time=format_time(now))
+            write_session_halt(self.paths.stopped, file_name(name), halt)
         label = states.label_of(name, window.about)
         yield Event("session", name, "warned", f"session {label} is warned: {reason}", window.about.get("task"))
 

@@ -1,12 +1,12 @@
 """The list of sessions, running and stopped ones, and which of them is meant by a name."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from liza.errors import Refused
 from liza.model import MAPPINGS
 from liza.scopes.records import named_records
-from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow, Spent
+from liza.scopes.scope import ASKED, ENDED, HALTED, HOOK, RUNNING, STREAM, TRANSCRIPT, SessionRow, Spent
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
 from liza.scopes.sessions.spending import SHIPPED, Terms, spent_in, usage_of
 from liza.scopes.sessions.step_window import StepWindow
@@ -24,6 +24,11 @@ def session_rows(section: Any, sessions: Mapping[str, StepWindow], terms: Terms 
     names = {*sessions, *records}
     rows = [_row(name, sessions.get(name), records.get(name, {}), terms) for name in names if name]
     return sorted(rows, key=lambda row: (row.last or "", row.session), reverse=True)
+
+
+def ended_rows(windows: Iterable[StepWindow], terms: Terms) -> list[SessionRow]:
+    """Sessions of which nothing is expected any more."""
+    return [_row(each.session, each, {}, terms) for each in windows]
 
 
 def _row(name: str, window: StepWindow | None, record: Mapping[str, Any], terms: Terms) -> SessionRow:
@@ -46,6 +51,8 @@ def _row(name: str, window: StepWindow | None, record: Mapping[str, Any], terms:
         last_error=str(errors[-1]) if errors else None,
         reason=str((open_trip(record) or {}).get("reason")) if status == STOPPED else None,
         used=spent_in(usage_of(window, name, terms)) if window is not None else Spent(),
+        source=_source(window) if window is not None else "",
+        degraded=window.degraded if window is not None else None,
     )
 
 
@@ -53,17 +60,29 @@ def _state(window: StepWindow | None, status: str) -> str:
     """A session that no hook reports, such as one known from its transcript, cannot be held: it is only asked."""
     if window is None or window.ended:
         return ENDED
-    return RUNNING if status != STOPPED else HALTED if window.events else ASKED
+    return RUNNING if status != STOPPED else HALTED if window.is_hooked else ASKED
 
 
-def find_session(document: Document, sessions: Mapping[str, StepWindow], wanted: str) -> str:
-    """The id of the session that is meant: by its id, the beginning of it, or its name."""
+def _source(window: StepWindow) -> str:
+    return HOOK if window.is_hooked else TRANSCRIPT if window.events else STREAM
+
+
+def find_session(
+    document: Document, sessions: Mapping[str, StepWindow], wanted: str,
+    ingested: Callable[[str], Iterable[StepWindow]] = lambda start: (),
+) -> str:  # fmt: skip
+    """The id of the session that is meant: by its id, the beginning of it, or its name; of one that was ingested by its
+    id or the beginning of it."""
     rows = session_rows(document.data.get(SESSIONS.name), sessions)
     exact = [row.session for row in rows if wanted in (row.session, row.name)]
     found = exact or [row.session for row in rows if len(wanted) >= 4 and row.session.startswith(wanted)]
     running = [row.session for row in rows if row.session in found and row.state != ENDED]
     if len(found) == 1 or len(running) == 1:
         return (found if len(found) == 1 else running)[0]
+    if not found and len(wanted) >= 4:
+        found = [each.session for each in ingested(wanted)]
+        if len(found) == 1:
+            return found[0]
     if found:
         hint = f"name one of them by its id: {', '.join(sorted(found))}"
         raise Refused(f"{len(found)} sessions are called {value_text(wanted)}", hint=hint)

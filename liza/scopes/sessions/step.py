@@ -46,6 +46,7 @@ def _step(event: Event, call: Call, time: str, tools: Tools) -> dict[str, Any]:
         "waits": tools.waits_only(call.tool, call.input) or None,
         "limited_until": limited_until(result, time) if outcome in FAILURES else None,
         "seconds": call.seconds,
+        "exit_code": call.exit_code,
         "cwd": event.cwd,
         "model": event.model,
     }

@@ -1,7 +1,7 @@
 """All sessions of a blackboard, read from their files; a file that has grown is read from where the last read ended."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -64,11 +64,20 @@ class StepWindows:
             if name not in self._idle:
                 with suppress(Unreadable):
                     lines = _own(name, steps.read_past(self.paths, [each.name for each in files], _NOTE, 0).lines)
-                    window = StepWindow(str(lines[0]["session"]) if lines else "")
-                    for line in lines:
-                        window.add(line)
-                    self._idle[name] = (files, window)
+                    self._idle[name] = (files, _window_of(lines))
         return {window.session: window for _, window in self._idle.values() if window.session}
+
+    def ingested(self, start: str = "") -> Iterator[StepWindow]:
+        """The sessions that are known from ingested transcripts alone, one at a time; with `start` those whose file is
+        called so."""
+        names: dict[str, list[str]] = {}
+        for each in steps.list_files(self.paths):
+            names.setdefault(steps.current_name(each.name), []).append(each.name)
+        for name, (first, *others) in names.items():
+            if steps.is_ingested((first, *others)) and name.startswith(start):
+                lines = _own(name, steps.read_from(self.paths, first, 0).lines)
+                if lines:
+                    yield _window_of(lines)
 
     def _kept(self, *, is_active: bool) -> dict[str, list[Kept]]:
         """The files of each session, the oldest first, by the name of its last one."""
@@ -79,7 +88,7 @@ class StepWindows:
         return {
             name: [files[each] for each in steps.in_order(list(files))]
             for name, files in found.items()
-            if (max(each.ns for each in files.values()) >= limit) == is_active
+            if not steps.is_ingested(files) and (max(each.ns for each in files.values()) >= limit) == is_active
         }
 
     def _take(self, name: str, files: Sequence[Kept], known: _Read | None, changed: set[str]) -> None:
@@ -111,6 +120,14 @@ class StepWindows:
                 self.sessions[session] = StepWindow(session)
             self.sessions[session].add(line)
             changed.add(session)
+
+
+def _window_of(lines: Sequence[Mapping[str, Any]]) -> StepWindow:
+    """The session of these lines; without any one that has no name."""
+    window = StepWindow(str(lines[0]["session"]) if lines else "")
+    for line in lines:
+        window.add(line)
+    return window
 
 
 def _own(name: str, lines: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -114,7 +114,7 @@ WHY: dict[str, tuple[str, str, bool, str]] = {
     "a code and none": ("error E0308 in the crate", "error in the crate", False, "e0308 / none"),
     "an ending": ("cannot serialize the row", "cannot serializer the row", True, "serialize / serializer"),
     "a typo": ("cannot retrieve the row", "cannot retreive the row", True, "retrieve / retreive"),
-    "a word more": ("lost the lease today", "lost the lease again today", False, "3 and 4 words"),
+    "a word more": ("lost the lease today", "lost the lease again today", False, "3 words against 4"),
     "two words": ("valve opened at dawn", "valve closed at dusk", False, "2 words differ"),
     "one word": ("disk alpha went away", "disk beta went away", False, "alpha / beta (2 variants"),
     "one word of two": ("disk alpha", "disk beta", False, "a text this short has too few other words"),

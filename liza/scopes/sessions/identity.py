@@ -24,18 +24,22 @@ _VOLATILE = re.compile(
       | (?P<hash>\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{6,64}\b)
       | (?P<id>\b(?:[a-z]{2,10}[_-])?(?=[A-Za-z]*\d+[A-Za-z]+\d)[A-Za-z0-9]{12,64}\b)
       | (?P<duration>\b(?:\d+h\ ?)?(?:\d+m\ ?)?\d+(?:\.\d+)?\ ?(?:ms|[mµun]s|s|secs?|seconds?|min(?:ute)?s?)\b)
-      | (?P<attempt>\b(?:[Aa]ttempt|[Rr]etry|[Tt]ry)\ \#?\d+(?:\ ?(?:/|of)\ ?\d+)?)
+      | (?P<attempt>\b(?:[Aa]ttempt|[Rr]etry|[Tt]ry|[Ss]tep|[Tt]urn|[Rr]ound|[Ii]teration)\ \#?\d+
+          (?:\ ?(?:/|of)\ ?\d+)?)
       | (?P<process>\b(?:pid|process|PID)[\ =:]\ ?\d+)
     """,
     re.VERBOSE,
 )
+# Inputs in which an agent says why it makes a call. A tool that has no other text is one for notes.
+_REMARKS = frozenset({"description", "explanation", "thought", "reasoning", "task_progress"})
 _BLANKS = re.compile(r"\s+")
 
 
 def call_identity(tool: str, given: Any) -> str:
-    """The digest of a call: its tool, and its input with sorted keys, without the description that is for people."""
-    if isinstance(given, dict):
-        given = {key: value for key, value in given.items() if key != "description"}
+    """The digest of a call: its tool, and its input with sorted keys, without what an agent only remarks about it."""
+    if isinstance(given, dict) and not _REMARKS.isdisjoint(given):
+        rest = {key: value for key, value in given.items() if key not in _REMARKS}
+        given = rest if any(isinstance(value, str) and value for value in rest.values()) else given
     text = given if isinstance(given, str) else json.dumps(given, sort_keys=True, ensure_ascii=False, default=str)
     return _digest(f"{tool}\n{without_volatile(text)}")
 

@@ -35,6 +35,7 @@ class Progress:
         self._cycle = _Cycle()
         self._edited = 0  # the newest edit that was not made before
         self._waited = 0  # the newest call that only waits
+        self._answers: dict[str, str] = {}  # the one answer of each tool; empty once it has given others
         self._stale: list[int] = []
         self._current: dict[str, list[int]] = {}  # by call
         self._outcomes: dict[str, str] = {}  # of each call, when it was last made
@@ -46,7 +47,7 @@ class Progress:
         self.count += 1
         call, outcome = str(step.get("call")), _outcome_of(step)
         exchange = f"{call} {outcome}"
-        failure = f"{step.get('tool')} {step.get('answer')}" if step.get("outcome") in FAILURES else None
+        failure = f"{step.get('tool')} {outcome}" if step.get("outcome") in FAILURES else None
         silent = failure is None and not step.get("result")
         before = max(self._last_seen(name) for name in (exchange, failure) if name is not None)
         waits = self._is_wait(step, before)
@@ -54,9 +55,11 @@ class Progress:
         was_edited = before < self._edited
         self._enter_current(call, outcome, step.get("edits") is True)
         is_stale = repeats and not was_edited and not waits
+        is_noted = self._is_noted(step) and before == 0 and failure is None and step.get("edits") is None
+        idle = waits or is_noted
         if not waits and (not silent or step.get("edits") is True):  # edits by shell commands are silent
             self._account(step, is_stale, is_new=not repeats and failure is None and not self._is_dull(step))
-        rounds, cycle = (0, None) if waits else self._cycle.add(exchange, call_text(step))
+        rounds, cycle = (0, None) if idle else self._cycle.add(exchange, call_text(step))
         self.records.append(
             Record(
                 STREAM,
@@ -77,6 +80,7 @@ class Progress:
                     "current": True,
                     "occurrence": self._occurrence(step),
                     "waits": waits,
+                    "idle": idle,
                     "edits": step.get("edits") is True,
                     "refused": step.get("outcome") == Outcome.REFUSED or step.get("edits") is False,
                     "details": None,
@@ -106,6 +110,13 @@ class Progress:
         """Whether the result is a few words that the tool has said before, such as that nothing was found."""
         known = self._last_seen(f"{step.get('tool')} ok {step.get('answer')}")
         return known > 0 and len(str(step.get("result"))) < FEW_WORDS
+
+    def _is_noted(self, step: Mapping[str, Any]) -> bool:
+        """Whether a tool answers as it always has, whatever it was given, as one does that only notes a plan."""
+        tool, answer = str(step.get("tool")), str(step.get("answer"))
+        known = self._answers.get(tool)
+        remember(self._answers, tool, answer if known in (None, answer) else "")
+        return known == answer
 
     def _is_wait(self, step: Mapping[str, Any], before: int) -> bool:
         """Whether a call only waits: by itself, or because it is made again after one that does, as after a `sleep`."""

@@ -1,20 +1,18 @@
 """Steps: what a session did, one entry a tool call, made of the events that its client's hook reported."""
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from liza.clients.event import FAILURES, Call, Event, Kind, Outcome
 from liza.clients.secrets import mask
 from liza.clients.usage import Usage
+from liza.scopes.sessions.failures import SEARCHED, error_of, says_failed
 from liza.scopes.sessions.identity import call_identity, result_identity
 from liza.scopes.sessions.rate_limits import limited_until
 from liza.scopes.sessions.tools import SHIPPED, Tools
 
 LONGEST = 4096  # bytes of input and result that are kept; their identities are of the whole
-_SEARCHED = 1 << 20  # characters of a result in which errors are looked for
-_EXIT_CODE = re.compile(r"\AExit code \d+\s*")  # a line of the client, which is no error that commands have in common
 
 
 def steps_of(event: Event, time: str, tools: Tools = SHIPPED) -> Iterator[dict[str, Any]]:
@@ -27,8 +25,9 @@ def steps_of(event: Event, time: str, tools: Tools = SHIPPED) -> Iterator[dict[s
 def _step(event: Event, call: Call, time: str, tools: Tools) -> dict[str, Any]:
     given = call.input if isinstance(call.input, str) else json.dumps(call.input, ensure_ascii=False, default=str)
     result = call.result or ""
-    error = _error(call, result)
+    error = error_of(result, call.outcome)
     outcome = Outcome.FAILED if call.outcome is Outcome.UNKNOWN and error is not None else call.outcome
+    changes = tools.changes_file(call.tool, call.input)
     step = {
         "time": time,
         "session": event.session,
@@ -42,7 +41,7 @@ def _step(event: Event, call: Call, time: str, tools: Tools) -> dict[str, Any]:
         "result": kept_text(result),
         "call": call_identity(call.tool, call.input),
         "answer": result_identity(result),
-        "edits": outcome not in FAILURES if tools.changes_file(call.tool, call.input) else None,
+        "edits": outcome not in FAILURES and not says_failed(result) if changes else None,
         "waits": tools.waits_only(call.tool, call.input) or None,
         "limited_until": limited_until(result, time) if outcome in FAILURES else None,
         "seconds": call.seconds,
@@ -53,25 +52,10 @@ def _step(event: Event, call: Call, time: str, tools: Tools) -> dict[str, Any]:
     return {key: value for key, value in step.items() if value is not None}
 
 
-def _error(call: Call, result: str) -> str | None:
-    """The error that a failed call shows, or one whose outcome the client does not give."""
-    if call.outcome is Outcome.OK or not result:
-        return None
-    from liza.toolerrors.errors import errors_of
-
-    head = result if len(result) <= _SEARCHED else f"{result[: _SEARCHED // 2]}\n{result[-_SEARCHED // 2 :]}"
-    head = _EXIT_CODE.sub("", head)
-    found = errors_of(head)
-    if found:
-        return mask(found[0].signature)
-    first_line = next((line.strip() for line in head.splitlines() if line.strip()), None)
-    return mask(first_line[:500]) if first_line and call.outcome is not Outcome.UNKNOWN else None
-
-
 def kept_text(text: str) -> str:
     """A text without secrets, cut in its middle."""
-    if len(text) > _SEARCHED:
-        text = f"{text[: _SEARCHED // 2]}\n{text[-_SEARCHED // 2 :]}"
+    if len(text) > SEARCHED:
+        text = f"{text[: SEARCHED // 2]}\n{text[-SEARCHED // 2 :]}"
     masked = mask(text)
     if len(masked.encode(errors="replace")) <= LONGEST:
         return masked

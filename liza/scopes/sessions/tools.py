@@ -10,39 +10,20 @@ from typing import Any, NamedTuple
 
 from liza.schema.rules_yaml import TOOLS
 
-# Keys of an input that name the file, and those that hold the text, as clients and MCP servers have them.
-_FILE = frozenset(
-    {"path", "file_path", "filepath", "filePath", "filename", "file", "notebook_path", "target_file", "uri"}
-)
+# Keys of an input that name the file, and those that hold the text, without case and underscores, as clients and MCP
+# servers have them.
+_FILE = frozenset({"path", "filepath", "filename", "file", "notebookpath", "targetfile", "uri"})
 _TEXT = frozenset(
     {
-        *(
-            "old_str",
-            "old_string",
-            "oldString",
-            "new_str",
-            "new_string",
-            "newString",
-            "new_text",
-            "newText",
-            "new_source",
-        ),
-        *(
-            "content",
-            "contents",
-            "file_text",
-            "insert_text",
-            "replacement",
-            "replace",
-            "code_edit",
-            "diff",
-            "patch",
-            "edits",
-        ),
+        *("oldstr", "oldstring", "newstr", "newstring", "newtext", "newsource", "newcontent"),
+        *("content", "contents", "filetext", "inserttext", "replacement", "replace"),
+        *("codeedit", "diff", "patch", "edits"),
     }
 )
 
-EDITS = frozenset({"apply_patch", "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace"})
+EDITS = frozenset(
+    {"apply_patch", "edit", "insert", "Edit", "MultiEdit", "Write", "NotebookEdit", "write_file", "replace"}
+)
 WAITS = frozenset(
     {
         *("BashOutput", "TaskOutput", "KillShell", "AgentOutputTool"),  # Claude Code
@@ -70,15 +51,21 @@ class Tools(NamedTuple):
         """Whether a call is meant to change a file."""
         if tool in self.edits:
             return True
-        return isinstance(given, Mapping) and not _FILE.isdisjoint(given) and not _TEXT.isdisjoint(given)
+        keys = {plain_key(key) for key in given} if isinstance(given, Mapping) else set()
+        return not _FILE.isdisjoint(keys) and not _TEXT.isdisjoint(keys)
 
     def waits_only(self, tool: str, given: Any) -> bool:
         """Whether a call only waits for something that runs elsewhere."""
         if tool in self.waits:
             return True
-        if isinstance(given, Mapping) and any(_JOB.search(str(given[key])) for key in _FILE & given.keys()):
+        if isinstance(given, Mapping) and any(plain_key(k) in _FILE and _JOB.search(str(v)) for k, v in given.items()):
             return not self.changes_file(tool, given)
         return bool(_PAUSE.search(command_of(given)))
+
+
+def plain_key(key: object) -> str:
+    """A key of an input, however its words are put together: `old_string` and `oldString` are the same."""
+    return str(key).replace("_", "").lower()
 
 
 def command_of(given: Any) -> str:

@@ -17,6 +17,7 @@ from liza.scopes.sessions.identity import call_identity, result_identity
         ("at 1767600000", "at 1767600020.25"),
         ("real\t0m1.204s", "real\t2m0.1s"),
         ("attempt 1 of 3: refused", "attempt 2 of 3: refused"),
+        ("[Step 7] no match", "[Step 12] no match"),
         ("\x1b[31mred\x1b[0m  text", "red text"),
     ],
 )
@@ -43,3 +44,13 @@ def test_call_is_the_same_whatever_its_description_and_order() -> None:
     assert one == call_identity("Bash", {"timeout": 5, "description": "look around", "command": "ls"})
     assert one != call_identity("Shell", {"command": "ls", "timeout": 5})
     assert one != call_identity("Bash", {"command": "ls -a", "timeout": 5})
+
+
+def test_remark_of_the_agent_is_no_part_of_a_call() -> None:
+    one, other = ({"thought": f"perhaps {n}", "path": "a.py", "lines": 5} for n in "ab")
+    assert call_identity("view", one) == call_identity("view", other)
+
+
+def test_remark_is_the_call_of_a_tool_for_notes() -> None:
+    one, other = ({"thought": f"perhaps {n}", "needs_more": True} for n in "ab")
+    assert call_identity("think", one) != call_identity("think", other)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -118,3 +119,26 @@ def test_stale_steps_repeat_and_never_wait(made: list[Made]) -> None:
         found = [record.fields for record in progress.records]
         assert all(f["repeats"] and not f["waits"] and not f["silent"] for f in found if f["stale"])
         assert sum(f["stale"] for f in found) <= sum(f["repeats"] for f in found)
+
+
+def by(tool: str, text: str, result: str, outcome: Outcome = OK) -> dict[str, Any]:
+    event = Event("claude", "PostToolUse", Kind.AFTER, "s", calls=(Call(None, tool, {"text": text}, result, outcome),))
+    return next(steps_of(event, "2026-01-01T00:00:00Z"))
+
+
+def idle(*steps: dict[str, Any]) -> list[bool]:
+    progress = Progress("s")
+    for each in steps:
+        progress.add(each)
+    return [record.fields["idle"] for record in progress.records]
+
+
+@pytest.mark.parametrize("answer", ["", "Your thought has been logged."])
+def test_note_with_the_answer_that_its_tool_always_gives_is_idle(answer: str) -> None:
+    assert idle(by("think", "a", answer), by("think", "b", answer), by("think", "c", answer)) == [False, True, True]
+    assert idle(by("think", "a", answer), by("think", "a", answer)) == [False, False]
+
+
+def test_call_of_a_tool_with_several_answers_is_not_idle() -> None:
+    assert idle(by("sh", "a", "1"), by("sh", "b", "2"), by("sh", "c", "2"), by("sh", "d", "")) == [False] * 4
+    assert idle(by("sh", "a", "no", FAILED), by("sh", "b", "no", FAILED)) == [False] * 2

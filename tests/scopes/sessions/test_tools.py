@@ -16,6 +16,7 @@ from tests.scopes.sessions.test_sessions import look, sessions
         {"file_path": "a.py", "old_string": "a", "new_string": "b"},
         {"command": "create", "path": "/a.py", "file_text": ""},
         {"filename": "a.py", "content": "x"},
+        {"TargetFile": "a.py", "oldText": "a", "newText": "b"},
     ],
 )
 def test_edit_is_known_by_its_input(given: dict[str, str]) -> None:

@@ -56,6 +56,7 @@ def test_daemon_of_a_deleted_board_is_reported_waiting(board: Watched) -> None:
         assert f"waiting, process {daemon.pid}, " in run(board.root, "watch", "--status").out
         board.folder.mkdir()
         board.save(STATE)
+        until(lambda: board.facts["backend"] == "inotify", "it listens", patience=1.5)
         daemon.wait_for("checked")
         running = f"running, process {daemon.pid}, "
         until(lambda: running in run(board.root, "watch", "--status").out, "its status is running again")
@@ -73,15 +74,6 @@ def test_daemon_survives_a_deleted_and_recreated_board(board: Watched) -> None:
         assert (second.code, f"process {daemon.pid}" in second.err) == (1, True)
         assert daemon.stop() == 0
     assert len(board.trips) == 1
-
-
-def test_daemon_listens_again_to_a_recreated_folder(board: Watched) -> None:
-    with Daemon(board.root) as daemon:
-        delete_folder(board)
-        daemon.wait_for("waiting")
-        board.folder.mkdir()
-        board.save(STATE)
-        until(lambda: board.facts["backend"] == "inotify", "it listens", patience=1.5)
 
 
 def test_board_deleted_while_open_is_not_resolved(board: Watched) -> None:

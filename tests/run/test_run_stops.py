@@ -42,11 +42,12 @@ def test_checkpoint_or_abort_ends_the_run_before_the_next_iteration(
     assert len(project.recorded) == 2
 
 
-def test_stopped_paused_run_reports_how_to_continue(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_stopped_paused_run_reports_how_to_continue(tmp_path: Path, number: int) -> None:
     project = Project(tmp_path / "p", IDLES)
     with project.running() as running:
         running.wait_for("paused; to continue: liza loop reset l")
-        running.send(signal.SIGTERM)
+        running.send(number)
         assert running.code() == 130
     said = running.err.read_text().splitlines()[-1]
     assert said == f"  to continue: liza loop reset l && liza run --resume {project.session.name}"
@@ -228,14 +229,6 @@ def test_paused_run_probes_once_after_the_cooldown(tmp_path: Path) -> None:
     assert (project.loop["status"], project.loop["trigger_count"]) == ("OPEN", 2)
 
 
-def test_paused_run_can_be_interrupted(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", IDLES)
-    with project.running() as running:
-        running.wait_for("liza run: paused; to continue")
-        running.send(signal.SIGINT)
-        assert running.code() == 130
-
-
 def test_run_does_not_start_with_an_open_loop(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", IDLES)
     assert project.run("--on-stagnation", "abort").code == 3
@@ -327,21 +320,12 @@ def test_unknown_session_is_refused_with_the_known_ones(tmp_path: Path, name: st
     assert project.session.name in result.hint()
 
 
-def test_session_with_missing_fields_is_refused(tmp_path: Path) -> None:
+def test_broken_session_is_refused(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", WORKS)
     project.run("--max", "1")
-    whole = project.facts
-    for name, wrong in (("totals", None), ("tried", [1]), ("iterations", "many"), ("pending", {"odd": 1})):
-        (project.session / "session.json").write_text(json.dumps({**whole, name: wrong}))
+    faults = ({"totals": None}, {"tried": [1]}, {"iterations": "many"}, {"pending": {"odd": 1}})
+    texts = ["", "[]", "{}", '{"schema": 1, "job": {}}', '{"schema": 1, "job": {"loop": 1}}']
+    for text in (*texts, *(json.dumps({**project.facts, **fault}) for fault in faults)):
+        (project.session / "session.json").write_text(text)
         result = project.liza("run", "--resume", project.session.name)
-        assert (result.code, "cannot be resumed" in result.err) == (1, True), name
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 1, "job": {}}', '{"schema": 1, "job": {"loop": 1}}'])
-def test_broken_session_is_refused(tmp_path: Path, text: str) -> None:
-    project = Project(tmp_path / "p", WORKS)
-    project.run("--max", "1")
-    (project.session / "session.json").write_text(text)
-    result = project.liza("run", "--resume", project.session.name)
-    assert result.code == 1
-    assert "cannot be resumed" in result.err
+        assert (result.code, "cannot be resumed" in result.err) == (1, True), text

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -125,21 +126,16 @@ def test_change_without_effect_writes_nothing(board: Board) -> None:
     assert state(board).stat().st_ino == inode
 
 
-def test_next_change_removes_crash_leftovers(board: Board) -> None:
-    old(state(board), "anomalies: []\n")
-    old(state(board).with_name(".state.yaml.1-2.new"), "half")
-    old(state(board).with_name(".state.yaml.1-2-3-4.swap"), "theirs\n")
+def add_one(board: Board) -> None:
     board.rewrite(lambda document: edit.append_record(document, "anomalies", {"id": "new"}))
-    (kept,) = board.rescued
-    assert Path(kept).read_text() == "theirs\n"
-    assert sorted(os.listdir(board.paths.folder)) == ["backups", "state.yaml", "state.yaml.lock"]
 
 
-def test_sweep_removes_crash_leftovers_without_a_change(board: Board) -> None:
+@pytest.mark.parametrize("write", [add_one, Board.sweep])
+def test_next_write_removes_crash_leftovers(board: Board, write: Callable[[Board], None]) -> None:
     old(state(board), "anomalies: []\n")
     old(state(board).with_name(".state.yaml.1-2.new"), "half")
     old(state(board).with_name(".state.yaml.1-2-3-4.swap"), "theirs\n")
-    board.sweep()
+    write(board)
     (kept,) = board.rescued
     assert Path(kept).read_text() == "theirs\n"
     assert sorted(os.listdir(board.paths.folder)) == ["backups", "state.yaml", "state.yaml.lock"]

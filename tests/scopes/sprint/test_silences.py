@@ -217,14 +217,6 @@ def test_open_trip_keeps_its_report_when_silenced_later(tmp_path: Path) -> None:
     assert "by hand" not in text, "it was not tripped by hand"
 
 
-def test_open_trip_is_resolved_under_a_silence(tmp_path: Path) -> None:
-    board = tripped(tmp_path, OUTAGE)
-    silence(board, OUTAGE)
-    assert board.resolve().code == 0
-    assert not board.checkpoint.exists()
-    assert board.analyze(now=EVENING).code == 0, "resolved evidence tripped again at the end of a silence"
-
-
 def test_other_evidence_keeps_silenced_evidence_of_open_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path, OUTAGE)
     (before,) = (entry["evidence"][OUTAGE.pattern].split() for entry in board.trips)

@@ -189,10 +189,10 @@ def analyze(
             result = result._replace(scoped=engine.preview(result.snapshot.sections, rules, os.environ, now))
     except Unreadable as error:
         if not dry_run:
-            _see_to_degraded(board, error, now)
+            _update_degraded_halt(board, error, now)
         raise
     broken = broken or overrun(rules, own or board.paths.rules)
-    done = None if dry_run else _see_to_degraded(board, broken, now)
+    done = None if dry_run else _update_degraded_halt(board, broken, now)
     if broken is not None and not result.is_open:
         raise broken
     rescued = [f"a version of state.yaml that another program wrote was kept in {path}" for path in board.rescued]
@@ -200,10 +200,10 @@ def analyze(
     return result._replace(notes=notes, error=broken)
 
 
-def _see_to_degraded(board: Board, error: Unreadable | None, now: datetime) -> str | None:
+def _update_degraded_halt(board: Board, error: Unreadable | None, now: datetime) -> str | None:
     from liza.scopes import degraded
 
-    return degraded.see_to(board, error, now)
+    return degraded.update_halt(board, error, now)
 
 
 def _failed(result: Check, error: LizaError) -> Check:

@@ -155,11 +155,11 @@ class Plain:
         targets, faults = parted(each for block, path in blocks for each in read_block(block, project, path))
         for fault in faults:
             self.note(f"rules.yaml: {fault.message}; {fault.hint}")
-        sender = Sender(self._not_told)
+        sender = Sender(self._report_not_sent)
         sender.set_targets([each for each in targets if not isinstance(each, Desktop) or has_bus()])
         return sender
 
-    def _not_told(self, place: str, why: str | None) -> None:
+    def _report_not_sent(self, place: str, why: str | None) -> None:
         if why is not None:
             self.note(f"not delivered: {place}: {why}")
 

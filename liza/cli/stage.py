@@ -55,7 +55,7 @@ def data_command(call: Call, reference: str, only: tuple[str, ...]) -> int:
     Examples:
       liza stage data data/gc_annotation.tsv --for C-001
     """
-    return _tell(
+    return _print_result(
         "stage data", stage_changes.add_data(context_of(call), plain_words(reference, "REF"), only), call.as_json
     )
 
@@ -76,7 +76,7 @@ def close_command(call: Call, name: str, by: str | None) -> int:
 
 def _done(called: str, change: Callable[[], StageResult], as_json: bool) -> int:
     try:
-        return _tell(called, change(), as_json)
+        return _print_result(called, change(), as_json)
     except Blocked as error:
         if as_json:
             raise
@@ -93,7 +93,7 @@ def _blocked(error: Blocked) -> None:
             click.echo(f"    {printable(way)}", err=True)
 
 
-def _tell(called: str, staged: StageResult, as_json: bool) -> int:
+def _print_result(called: str, staged: StageResult, as_json: bool) -> int:
     waiting = [event.name for event in staged.events if event.kind == "marked"]
     if as_json:
         events = [event.text for event in staged.events]

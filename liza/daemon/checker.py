@@ -119,7 +119,7 @@ class Checker:
         lasting = [each for each in errors.values() if (now - each.since).total_seconds() >= GRACE]
         if lasting or not errors:
             with suppress(LizaError):  # tried again at the next tick
-                done = degraded.see_to(self.board, LizaError(lasting[0].text) if lasting else None, now)
+                done = degraded.update_halt(self.board, LizaError(lasting[0].text) if lasting else None, now)
                 if done is not None:
                     self._notifier.report(EventKind.ALARM, done)
 

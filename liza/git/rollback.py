@@ -123,11 +123,11 @@ def _in_the_way(tree: Worktree, changes: Sequence[Change]) -> Iterator[str]:
     found: dict[str, None] = {}
     for change in changes:
         if change.status == "D":
-            found |= dict.fromkeys(path for path in _standing(tree.top, change.path) if path not in seen)
+            found |= dict.fromkeys(path for path in _existing_at(tree.top, change.path) if path not in seen)
     yield from found
 
 
-def _standing(top: str, path: str) -> Iterator[str]:
+def _existing_at(top: str, path: str) -> Iterator[str]:
     parts = path.split("/")
     for above in ("/".join(parts[:n]) for n in range(1, len(parts))):
         full = os.path.join(top, above)

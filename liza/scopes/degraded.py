@@ -13,7 +13,7 @@ from liza.store.board import Board
 LIFTED = "the blackboard can be evaluated again; the halt (on_degraded) was removed, agents may continue"
 
 
-def see_to(board: Board, error: LizaError | None, now: datetime) -> str | None:
+def update_halt(board: Board, error: LizaError | None, now: datetime) -> str | None:
     """Halt if there is an error and that is wanted, let go on if there is none; what was done, in words."""
     if error is None:
         return LIFTED if checkpoint.lift_degraded(board.paths.checkpoint) else None

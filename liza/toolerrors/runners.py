@@ -114,7 +114,7 @@ def go_test(lines: Lines, at: int) -> Read:
     message = compiled(_GO_MESSAGE).match(below[:LINE]) or _message_before(lines, at, found["test"])
     if message is None:
         return [Found(TEST, lines[at].strip(), None, found["test"])], at + 1
-    text = message["text"] or _testify(lines, at + 2)
+    text = message["text"] or _testify_error(lines, at + 2)
     return [Found(TEST, f"{lines[at].strip()} - {text}", f"{message['file']}:{message['line']}", found["test"])], at + 2
 
 
@@ -130,7 +130,7 @@ def _message_before(lines: Lines, at: int, test: str) -> re.Match[str] | None:
     return None
 
 
-def _testify(lines: Lines, start: int) -> str:
+def _testify_error(lines: Lines, start: int) -> str:
     for line in lines[start : start + 8]:
         key, _, text = line.strip().partition(":")
         if key == "Error":

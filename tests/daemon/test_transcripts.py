@@ -82,8 +82,8 @@ def test_stuck_session_is_warned_and_stopped_within_two_seconds(project: Path, c
     kept = steps.read_all(Paths(str(project / ".liza")), made.session).lines
     causes = [line["cause"] for line in kept if line.get("note") == "warned"]
     assert sum(cause.startswith("repeated_failure_warning") for cause in causes) == 1
-    told = until(lambda: "liza install" in (project / ".liza" / "alerts.log").read_text())
-    assert told
+    reported = until(lambda: "liza install" in (project / ".liza" / "alerts.log").read_text())
+    assert reported
     assert not (project / ".liza" / "CHECKPOINT").exists()
 
 

@@ -33,7 +33,8 @@ def write(
         text = json.dumps(document, allow_nan=False, check_circular=False, default=_other)
     except (TypeError, ValueError):  # some key or number is not one that JSON has
         text = json.dumps(plain(document), default=_other)
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(text)  # which may be megabytes: not copied to add a line break
+    sys.stdout.write("\n")
 
 
 def _other(value: Any) -> Any:

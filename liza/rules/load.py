@@ -14,7 +14,6 @@ from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema.actions import Action
-from liza.schema.budgets import budget_params
 from liza.schema.rules_form import in_our_form, rules_in, rules_path
 from liza.scope_names import SCOPES
 from liza.text import did_you_mean, number_text, value_text
@@ -128,11 +127,19 @@ def _keep_fixed(files: "Sequence[_File]", mine: "_File") -> None:
             mine.wrong((*mine.rules_path, index, "name"), message, hint)
 
 
+def _budget_params(data: Mapping[str, Any]) -> Mapping[str, float]:
+    if not data.get("budgets"):
+        return {}
+    from liza.schema.budgets import budget_params  # few files have any
+
+    return budget_params(data)
+
+
 def _merged(files: "Sequence[_File]") -> "dict[str, _Entry]":
     """Later files change what earlier ones say, key by key. In one file a rule's own param beats the file's."""
     found: dict[str, _Entry] = {}
     for file in files:
-        common = {**budget_params(file.data), **(file.data.get("params") or {})}
+        common = {**_budget_params(file.data), **(file.data.get("params") or {})}
         found = {name: entry._replace(params={**entry.params, **common}) for name, entry in found.items()}
         for index, given in file.rules:
             before = found.get(given["name"])

@@ -23,6 +23,7 @@ class Place(NamedTuple):
     project: Path
     home: Path
     path: str  # its PATH
+    folder: Path  # where it starts
 
 
 class Agent:
@@ -81,7 +82,7 @@ def start(client: str, place: Place, scripts: Scripts, options: Options, **env: 
     shell = {"PATH": place.path, "HOME": str(place.home), "LANG": "C.UTF-8", "TERM": "xterm", **variables, **env}
     with open(out, "wb") as prints, open(err, "wb") as complains:
         process = subprocess.Popen(
-            [PROGRAMS / client, *words], cwd=place.project, env=shell, stdin=subprocess.DEVNULL, stdout=prints,
+            [PROGRAMS / client, *words], cwd=place.folder, env=shell, stdin=subprocess.DEVNULL, stdout=prints,
             stderr=complains, start_new_session=True,
         )  # fmt: skip
     return Agent(client, name, model, process, out)

@@ -47,11 +47,16 @@ class Lab:
         )  # fmt: skip
         return Result(done.returncode, done.stdout, done.stderr)
 
-    def start(self, client: str, turns: Sequence[Turn] | Scripts, options: Options = OPTIONS, **env: str) -> Agent:
+    def start(
+        self, client: str, turns: Sequence[Turn] | Scripts, options: Options = OPTIONS, folder: Path | None = None,
+        **env: str,
+    ) -> Agent:  # fmt: skip
         """Start a client with what its model does, turn by turn; for each of several conversations, by its prompt."""
         scripts = {clients.PROMPT: turns} if isinstance(turns, Sequence) else turns
         env.setdefault("LIZA_AGENT", f"{client}-{len(self.agents)}")
-        agent = clients.start(client, Place(self.project, self.home, self.path), scripts, options, **env)
+        agent = clients.start(
+            client, Place(self.project, self.home, self.path, folder or self.project), scripts, options, **env
+        )
         self.agents.append(agent)
         return agent
 

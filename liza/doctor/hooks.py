@@ -100,8 +100,14 @@ def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]
 
 
 def _version(client: str, recorded: list[Recorded]) -> Iterator[Finding]:
+    """The newest version that was at work lately, and whether its hooks are known to work."""
     newest = next((each.version for each in recorded if each.version), None)
-    if newest is not None and is_newer(newest, CLIENTS[client].tested):
+    if newest is None:
+        return
+    if not is_newer(newest, CLIENTS[client].tested):
+        text = f"{client}: last seen in version {newest}; tested up to {CLIENTS[client].tested}"
+        yield Finding("hooks", Level.OK, text)
+    else:
         text = f"{client} {newest} is newer than tested ({CLIENTS[client].tested}): its hooks may work differently"
         hint = "halt it once, and see that its next call waits: liza trip -m test; then liza resolve -m tested"
         yield Finding("hooks", Level.WARNING, text, hint)

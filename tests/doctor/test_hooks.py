@@ -194,6 +194,14 @@ def test_client_newer_than_tested_is_a_warning(folder: Path) -> None:
     assert (finding["level"], "99.0.1" in finding["message"]) == (Level.WARNING, True)
 
 
+def test_version_last_seen_is_shown_with_the_tested_one(folder: Path) -> None:
+    installed(folder, "install", "claude")
+    transcript(folder, folder.parent, "2.0.14")
+    found = liza(folder, "doctor", "--json").json["findings"]
+    (shown,) = (each for each in found if "2.0.14" in each["message"])
+    assert (shown["about"], shown["level"], CLIENTS["claude"].tested in shown["message"]) == ("hooks", Level.OK, True)
+
+
 # --- Gemini CLI -------------------------------------------------------------------------------------------------------
 
 

@@ -65,6 +65,21 @@ def test_one_call_reported_twice_is_one_step(folder: Path) -> None:
     assert sessions(folder)[SESSION]["steps"] == 1
 
 
+def test_event_that_was_entered_and_is_still_there_is_one_step(folder: Path) -> None:
+    """As after a daemon that was killed before it took the event away; a call without an id has nothing else."""
+    payload = failing("t1")
+    del payload["tool_use_id"]
+    run(folder, "after", payload)
+    (name,) = spooled(folder)
+    file = folder / ".liza" / "spool" / name
+    raw = file.read_bytes()
+    for _ in range(2):
+        look(folder)
+        file.write_bytes(raw)
+    look(folder)
+    assert (sessions(folder)[SESSION]["steps"], spooled(folder)) == (1, [])
+
+
 def test_repeated_failure_warns_once_and_then_stops(folder: Path) -> None:
     fail(folder, 3)
     look(folder)
@@ -74,8 +89,12 @@ def test_repeated_failure_warns_once_and_then_stops(folder: Path) -> None:
     assert context["hookEventName"] == "PreToolUse"
     assert "ModuleNotFoundError" in context["additionalContext"]
     assert run(folder, "before", BEFORE) == (0, "", "")
-    fail(folder, 2, start=3)
-    look(folder)
+    for number in (3, 4):
+        fail(folder, 1, start=number)
+        look(folder)
+    lines = (folder / ".liza" / "steps" / f"{SESSION}.jsonl").read_text().splitlines()
+    causes = [each["cause"] for each in map(json.loads, lines) if each.get("note") == "warned"]
+    assert len(causes) == len(set(causes)) > 0
     assert record(folder)["status"] == "STOPPED"
     assert run(folder, "before", BEFORE, LIZA_HOOK_LIMIT="60.5").code == 2
     assert run(folder, "before", {**BEFORE, "session_id": OTHER}).code == 0

@@ -5,7 +5,7 @@ The order is that of every trip: the halt file of the session first, which waits
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
@@ -85,17 +85,26 @@ class Monitor:
         """The streams `steps` and `usage` for the rules about all sessions: of steps what still counts."""
         self._refresh()
         section, wanted = sections.get(SESSIONS.name), rules.streams
-        are_halted = os.path.lexists(self.paths.checkpoint)
         found: dict[str, tuple[Record, ...]] = {}
         if STEPS in wanted:
             records: list[Record] = []
+            idle = self._idle(section)
             for name, window in self.sessions.items():
-                is_halted = are_halted or status_of(_record(section, name) or {}) == STOPPED
-                records += window.records(_since(section, name), is_halted)
+                records += window.records(_since(section, name), name in idle)
             found[STEPS] = tuple(records)
         if USAGE in wanted:
             found[USAGE] = records_of(self.usage(terms_of(rules, now, sections)))
         return found
+
+    def _idle(self, section: Any) -> Container[str]:
+        """The sessions that are halted, those that they started, and those that wait for one that they started."""
+        if os.path.lexists(self.paths.checkpoint):
+            return self.sessions
+        parents = {name: window.about.get("parent", "") for name, window in self.sessions.items()}
+        idle = {name for name in {*parents, *parents.values()} if status_of(_record(section, name) or {}) == STOPPED}
+        while more := {name for name, parent in parents.items() if parent in idle} - idle:
+            idle |= more
+        return idle | {parents[name] for name, window in self.sessions.items() if not window.ended}
 
     def rows(self, section: Any, rules: RuleSet, *, ended: bool = False) -> list[SessionRow]:
         """The sessions that were active lately or are stopped, and if asked those that were ingested."""

@@ -26,7 +26,7 @@ def test_halt_of_a_session_waits_for_no_lock(folder: Path) -> None:
         try:
             assert installed(folder, "watch", "--background").code == 0
             fail(folder, 5)
-            until((folder / ".liza" / "stopped" / SESSION).exists, "it is halted")
+            until(lambda: "action: stop" in (folder / ".liza" / "stopped" / SESSION).read_text(), "it is halted")
             assert run(folder, "before", BEFORE, LIZA_HOOK_LIMIT="60.5").code == 2
             assert (folder / ".liza" / "state.yaml").read_bytes() == before
         finally:

@@ -13,11 +13,11 @@ from liza.errors import LizaError
 from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.loop_statuses import CLOSED, HALF_OPEN, OPEN
-from liza.scopes.change import read_usable, unknown_record
+from liza.scopes.change import read_each, unknown_record
 from liza.scopes.loops.fields import LOOPS, iteration_count, iterations_of, number_or_none
 from liza.scopes.loops.record import LoopResult, evaluate_loop, probe_loop, read_loop, reset_loop
 from liza.scopes.loops.settings import Settings
-from liza.scopes.records import find_record, named_records
+from liza.scopes.records import find_record
 from liza.store.board import Board
 from liza.text import of_text, plural, printable
 
@@ -129,14 +129,12 @@ def _list(call: Call, called: str) -> int:
     document = board.read()
     rows: list[LoopResult] = []
     wrong: list[LizaError] = []
-    for _, name, _ in named_records(document.data.get("loops"), "loop"):
-        try:
-            loop = read_usable(document, LOOPS, name)
-        except LizaError as error:
-            wrong.append(error)
-            rows.append(LoopResult(name, OPEN, error.message, {}))
-            continue
-        rows.append(evaluate_loop(name, loop or {}, rules, settings, at))
+    for name, loop in read_each(document, LOOPS):
+        if isinstance(loop, LizaError):
+            wrong.append(loop)
+            rows.append(LoopResult(name, OPEN, loop.message, {}))
+        else:
+            rows.append(evaluate_loop(name, loop, rules, settings, at))
     opened = any(row.status == OPEN for row in rows) and not settings.disabled
     if call.as_json:
         listed = [

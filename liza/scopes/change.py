@@ -1,11 +1,11 @@
 """Change one named record: under the lock, with a backup, and with a line in the log for each event."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from liza.errors import Refused, Unreadable
+from liza.errors import LizaError, Refused, Unreadable
 from liza.model import MAPPINGS, format_time
 from liza.scopes.records import (
     Archived,
@@ -127,6 +127,16 @@ def read_usable(
             hint = f"correct {field} of {section.scope} {name}; until then {section.while_unusable}"
             raise Unreadable(message, hint=hint, file=document.file, line=line, column=column)
     return record
+
+
+def read_each(document: Document, section: Section) -> Iterator[tuple[str, Mapping[str, Any] | LizaError]]:
+    """Every record of a section with its name, or why it cannot be used."""
+    for _, name, record in named_records(document.data.get(section.name), section.scope):
+        try:
+            read_usable(document, section, name)
+            yield name, record if isinstance(record, MAPPINGS) else {}
+        except LizaError as error:
+            yield name, error
 
 
 def _require_unique(document: Document, section: Section, name: str) -> None:

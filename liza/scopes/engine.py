@@ -125,7 +125,7 @@ def preview(sections: Sections, rules: "RuleSet", environment: Environment, now:
 def _reconciled(
     scope: Scope[Any], sections: Sections, rules: "RuleSet", environment: Environment, now: datetime
 ) -> Reconciled:
-    evaluator = scope.evaluator_for(rules, scope.settings_of(rules, environment), now)
+    evaluator = scope.evaluator(rules, environment, now)
     return reconcile_each(
         sections.get(scope.section.name),
         scope.section,
@@ -199,9 +199,8 @@ def alarms(sections: Sections, rules: "RuleSet", environment: Environment, now: 
 def _alarms(
     scope: Scope[Any], sections: Sections, rules: "RuleSet", environment: Environment, now: datetime
 ) -> Iterator[Alarm]:
-    settings, kind = scope.settings_of(rules, environment), scope.section.scope
-    evaluator = scope.evaluator_for(rules, settings, now)
-    yield from scope.section_alarms(sections, settings)
+    evaluator, kind = scope.evaluator(rules, environment, now), scope.section.scope
+    yield from scope.section_alarms(sections, evaluator.settings)
     for name, record in _usable_records(scope, sections):
         for field, expected in scope.section.unusable_fields(record):
             text = f"{kind} {name} cannot be evaluated: {field}: expected {expected}"

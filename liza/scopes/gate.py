@@ -68,8 +68,8 @@ def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> 
         notes = _notes_on_unknown(scope, board.paths)
         return Gate(notes=notes) if lost is None else Gate(lost.text, scope.how_to_continue(name, None), notes)
     rules = scope.rules_of(board.paths)
-    settings = scope.settings_of(rules, os.environ)
-    record = scope.reconcile(name, record, scope.evaluator_for(rules, settings, now), document.data).record
+    evaluator = scope.evaluator(rules, os.environ, now)
+    settings, record = evaluator.settings, scope.reconcile(name, record, evaluator, document.data).record
     trip, notes = scope.open_trip(record, settings), tuple(scope.notes(settings))
     if trip is not None and not scope.may_try(record, settings, now):
         text = f"{scope.section.scope} {name} is {trip.status}: {trip.reason}"

@@ -118,6 +118,12 @@ def check_name(section: Section, name: str) -> None:
 # --- fields of a record ---------------------------------------------------------------------------------------------
 
 
+def current_trip(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The trip that stopped a record, until the decision on it moves it to the history."""
+    trip = record.get("current_trip")
+    return trip if isinstance(trip, MAPPINGS) and trip else None
+
+
 def list_of(record: Mapping[str, Any], field: str) -> list[Any]:
     """A copy of a list field; empty where it is absent or not a list."""
     return list(list_in(record.get(field)))

@@ -62,6 +62,14 @@ def _blocks_of(config: str, packs: Sequence[Source]) -> Mapping[str, Mapping[str
     raise Unreadable.like(found, problems, message=f"CIRCUIT_CONFIG: {found.message}")
 
 
+def protocol_rules(own: str, protocol: str) -> tuple[RuleSet, Unreadable | None]:
+    """The rules of one protocol; where the file cannot be used, the shipped ones, and what is wrong with it."""
+    try:
+        return read_rules(own, protocol=protocol), None
+    except Unreadable as error:
+        return read_rules(None, protocol=protocol), error
+
+
 def find_rule(rules: RuleSet, name: str, known: Sequence[Compiled]) -> Compiled:
     """One of these rules; `Refused` where it is disabled, or not among them."""
     for each in known:

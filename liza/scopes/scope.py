@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from liza.errors import LizaError
 from liza.model import Fault, Problem, Record
-from liza.scopes.records import Section
+from liza.scopes.records import Section, current_trip
 from liza.scopes.transition import Event, Reconciled, Transition
 
 if TYPE_CHECKING:
@@ -37,6 +37,12 @@ class OpenTrip(NamedTuple):
     since: str
     status: str
     reason: str
+
+
+def open_trip_of(record: Mapping[str, Any], status: str, reason: str) -> OpenTrip:
+    """That of a record which keeps it as its `current_trip`."""
+    trip = current_trip(record) or {}
+    return OpenTrip(str(trip.get("trip_id") or trip.get("stopped") or record.get("status")), status, reason)
 
 
 class Lost(NamedTuple):
@@ -158,3 +164,7 @@ class Scope(NamedTuple, Generic[S]):
     # Restores missing halt files; returns what was restored.
     restore: Callable[["Paths", Any], Iterable[str]] = lambda paths, section: ()
     source: Callable[["Paths"], Source] | None = None
+
+    def evaluator(self, rules: "RuleSet", environment: Environment, now: datetime) -> "Evaluator[S]":
+        """Of its rules, with the settings in force."""
+        return self.evaluator_for(rules, self.settings_of(rules, environment), now)

@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from liza.cli.streams import warn
-from liza.errors import Refused, Unreadable, WrongUsage
+from liza.errors import Refused, WrongUsage
 from liza.rules.evaluate import RuleSet
-from liza.scopes.rules_file import read_rules
+from liza.scopes.rules_file import protocol_rules
 from liza.store.paths import Paths
 from liza.text import escape_surrogates
 
@@ -21,11 +21,10 @@ of_test = click.option("--test", metavar="NAME", required=True, help="The exact 
 
 def in_force(paths: Paths) -> RuleSet:
     """The active rules. What stops a slice is fixed, so a file that cannot be used keeps no failure from counting."""
-    try:
-        return read_rules(paths.rules, protocol="attempts")
-    except Unreadable as error:
-        warn(str(error), "the shipped rules apply until it is fixed; see: liza rules check")
-        return read_rules(None, protocol="attempts")
+    rules, broken = protocol_rules(paths.rules, "attempts")
+    if broken is not None:
+        warn(str(broken), "the shipped rules apply until it is fixed; see: liza rules check")
+    return rules
 
 
 def error_of(text: str | None, file: str | None) -> str:

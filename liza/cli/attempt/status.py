@@ -7,9 +7,8 @@ from liza.cli.attempt import show as words
 from liza.cli.attempt.options import in_force
 from liza.cli.group import Call, plain
 from liza.errors import LizaError
-from liza.model import MAPPINGS
-from liza.scopes.change import read_usable
-from liza.scopes.records import list_of, mappings_of, named_records
+from liza.scopes.change import read_each
+from liza.scopes.records import list_of, mappings_of
 from liza.scopes.slices import attempt_texts
 from liza.scopes.slices.fields import REFUSED, SLICES, named_tests
 from liza.scopes.slices.record import SliceResult, evaluate_slice, read_slice
@@ -40,13 +39,10 @@ def status_command(call: Call, name: str | None) -> int:
     document = board.read()
     rows: list[SliceResult] = []
     wrong: list[LizaError] = []
-    for _, label, record in named_records(document.data.get("slices"), "slice"):
-        try:
-            read_usable(document, SLICES, label)
-        except LizaError as error:
-            wrong.append(error)
-            continue
-        if isinstance(record, MAPPINGS):
+    for label, record in read_each(document, SLICES):
+        if isinstance(record, LizaError):
+            wrong.append(record)
+        else:
             rows.append(evaluate_slice(label, record, rules, at))
     stopped = any(row.is_stopped for row in rows)
     if call.as_json:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from liza.model import MAPPINGS
-from liza.scopes.records import Section, usable_records
+from liza.scopes.records import Section, current_trip, usable_records
 
 ACTIVE, STOPPED = STATUSES = ("ACTIVE", "STOPPED")
+open_trip = current_trip
 
 
 SESSIONS = Section(
@@ -30,12 +30,6 @@ def status_of(record: Mapping[str, Any]) -> str:
     """ACTIVE or STOPPED; a status that is not known counts as STOPPED, which is safe."""
     status = record.get("status")
     return ACTIVE if status is None or str(status).strip().upper() == ACTIVE else STOPPED
-
-
-def open_trip(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The trip that stopped a session, unless it is over."""
-    trip = record.get("current_trip")
-    return trip if isinstance(trip, MAPPINGS) else None
 
 
 def stop_reason(record: Mapping[str, Any]) -> str:

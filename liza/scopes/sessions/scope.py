@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import OpenTrip, Scope
+from liza.scopes.scope import OpenTrip, Scope, open_trip_of
 from liza.scopes.sessions import states
-from liza.scopes.sessions.fields import SESSIONS, STOPPED, ids_of, open_trip, status_of, stop_reason
+from liza.scopes.sessions.fields import SESSIONS, STOPPED, ids_of, status_of, stop_reason
 from liza.scopes.sessions.monitor import evaluator_for, monitor_of, sync_halts
 from liza.scopes.sessions.step_windows import ancestors_of
 from liza.store.paths import Paths
@@ -17,11 +17,7 @@ from liza.text import shell_quoted
 
 
 def _open_trip(record: Mapping[str, Any], settings: None) -> OpenTrip | None:
-    if status_of(record) != STOPPED:
-        return None
-    trip = open_trip(record) or {}
-    since = trip.get("trip_id") or trip.get("stopped") or record.get("status")
-    return OpenTrip(str(since), STOPPED, stop_reason(record))
+    return open_trip_of(record, STOPPED, stop_reason(record)) if status_of(record) == STOPPED else None
 
 
 def _restore(paths: Paths, section: Any) -> Iterator[str]:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from liza.model import MAPPINGS
-from liza.scopes.records import Section, mappings_of
+from liza.scopes.records import Section, current_trip, mappings_of
 from liza.text import text_of
 from liza.toolerrors.results import FAILED, INFRA, PASSED
 
@@ -16,6 +15,7 @@ RESULTS = (*COUNTED, REFUSED, OBSERVED)
 PER_TEST, PER_SLICE = 3, 7  # for display only; the thresholds are in the rules
 
 Slice = dict[str, Any]
+open_trip = current_trip
 
 
 def status_of(record: Mapping[str, Any]) -> str:
@@ -39,12 +39,6 @@ SLICES = Section(
     wanted_status=_wanted_status,
     leaves="attempts",
 )
-
-
-def open_trip(record: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The trip that stopped the slice, until a reset."""
-    trip = record.get("current_trip")
-    return trip if isinstance(trip, MAPPINGS) and trip else None
 
 
 def stop_reason(record: Mapping[str, Any]) -> str:

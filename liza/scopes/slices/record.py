@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.errors import Refused, Unreadable
+from liza.errors import Refused
 from liza.git.base import Base
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import change_known, change_record, read_usable, unknown_record
 from liza.scopes.records import check_name, list_of, mappings_of
-from liza.scopes.rules_file import read_rules
+from liza.scopes.rules_file import protocol_rules
 from liza.scopes.slices import attempt_texts, derived, evaluate, scope_lock, states
 from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import WentBack
@@ -253,10 +253,7 @@ def enter_justification(board: EntryBoard, fields: Mapping[str, Any], now: datet
 
 def _rules(board: Board) -> RuleSet:
     """What stops a slice is fixed, so a rules file that cannot be used keeps no failure from counting."""
-    try:
-        return read_rules(board.paths.rules, protocol="attempts")
-    except Unreadable:
-        return read_rules(None, protocol="attempts")
+    return protocol_rules(board.paths.rules, "attempts")[0]
 
 
 # --- names ----------------------------------------------------------------------------------------------------------

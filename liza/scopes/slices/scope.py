@@ -9,20 +9,16 @@ from liza.scopes.evaluator import Evaluator
 from liza.scopes.gate_answer import status_hint
 from liza.scopes.records import mappings_of, named_records
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections, open_trip_of
 from liza.scopes.slices import derived, evaluate, states
-from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of, stop_reason
+from liza.scopes.slices.fields import ACTIVE, SLICES, status_of, stop_reason
 from liza.scopes.transition import Reconciled
 from liza.store.paths import Paths
 
 
 def _open_trip(slice_: Mapping[str, Any], settings: None) -> OpenTrip | None:
-    status, trip = status_of(slice_), open_trip(slice_) or {}
-    if status == ACTIVE:
-        return None
-    return OpenTrip(
-        str(trip.get("trip_id") or trip.get("stopped") or slice_.get("status")), status, stop_reason(slice_)
-    )
+    status = status_of(slice_)
+    return open_trip_of(slice_, status, stop_reason(slice_)) if status != ACTIVE else None
 
 
 def _alarms(name: str, slice_: Mapping[str, Any], evaluator: Evaluator[None]) -> Iterator[Alarm]:

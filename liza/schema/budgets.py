@@ -36,7 +36,6 @@ def _zone(value: Any) -> str | None:
 
 
 _BUDGET = Table({"cost": _amount, "tokens": _amount, "steps": _amount, "hours": _amount}, closed=True)
-MEASURES = tuple(_BUDGET.fields)
 BUDGETS = Table({**dict.fromkeys(SPANS, _BUDGET), "zone": _zone}, closed=True)
 _KINDS = ("input", "output", "cache_read", "cache_write")
 PRICES = Named(Table(dict.fromkeys(_KINDS, _price), required=_KINDS[:2], closed=True))

@@ -232,28 +232,24 @@ def _yaml(text: str) -> str:
 # --- untrusted text ---------------------------------------------------------------------------------------------------
 
 
-def test_names_and_texts_of_cases_are_escaped(tmp_path: Path) -> None:
-    odd = _yaml(NASTY)
-    record = f"{{at: 1m, type: retry_loop, task: {odd}, error_pattern: {odd}}}"
-    trips = [
-        f"{{rule: {rule}, key: {odd}, tasks: [{odd}], also: [{odd}], severity: {odd}}}"
-        for rule in ("retry_cluster", odd)
-    ]
-    text = f"cases:\n  - name: {odd}\n    anomalies: [{', '.join([record] * 4)}]\n    trips: [{', '.join(trips)}]\n"
-    (tmp_path / f"{NASTY}.yaml").write_text(text)
+ODD = _yaml(NASTY)
+RECORD = f"{{at: 1m, type: retry_loop, task: {ODD}, error_pattern: {ODD}}}"
+TRIPS = [
+    f"{{rule: {rule}, key: {ODD}, tasks: [{ODD}], also: [{ODD}], severity: {ODD}}}" for rule in ("retry_cluster", ODD)
+]
+CASES = {
+    "its cases": f"- {{name: {ODD}, anomalies: [{', '.join([RECORD] * 4)}], trips: [{', '.join(TRIPS)}]}}\n",
+    "its faults": f"- {{name: a, {ODD}: 1, start: {ODD}, checks: [{ODD}], board: {ODD}, trips: {ODD}}}\n{ODD}: 1\n",
+}
+
+
+@pytest.mark.parametrize("text", CASES.values(), ids=CASES)
+def test_text_of_a_file_is_escaped(tmp_path: Path, text: str) -> None:
+    (tmp_path / f"{NASTY}.yaml").write_text(f"cases:\n{text}")
     result = on_a_terminal(tmp_path, "rules", "test", f"{NASTY}.yaml")
     assert (result.code, "owned" in result.out) == (1, True)
     assert harmless(result.out), ascii(result.out)
     assert rules_test(tmp_path, f"{NASTY}.yaml", "--json").out.isascii()
-
-
-def test_file_problems_are_escaped(tmp_path: Path) -> None:
-    odd = _yaml(NASTY)
-    text = f"{odd}: 1\ncases:\n  - {{name: a, {odd}: 1, start: {odd}, checks: [{odd}], board: {odd}, trips: {odd}}}\n"
-    (tmp_path / f"{NASTY}.yaml").write_text(text)
-    result = on_a_terminal(tmp_path, "rules", "test", f"{NASTY}.yaml")
-    assert (result.code, "owned" in result.out) == (1, True)
-    assert harmless(result.out), ascii(result.out)
 
 
 def test_command_line_words_are_escaped(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ from random import Random
 from statistics import median
 from typing import NamedTuple
 
+from benchmarks.changes import CHANGES
 from benchmarks.detectors import DETECTORS
 from benchmarks.tables import Figure, Figures, Sheet, Target
 from benchmarks.traces import PACE, START, Trace, at_least_one, data_folder, moments, peaks, read_traces
 from liza.model import Record, Snapshot
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
+from liza.schema.actions import Action
 from liza.scopes.rules_file import read_rules
 
 LABELLED = ("openhands", "repairagent")
@@ -80,7 +82,9 @@ def run(folder: str, quick: bool) -> Sequence[Figures | Sheet]:
         _stability(labelled, sets),
         _by_rule(sets),
     ]
-    return found if quick else [*found, _side_by_side([each.trace for each in sets[REAL]], rules)]
+    if quick:
+        return found
+    return [*found, _changed(data, rules), _side_by_side([each.trace for each in sets[REAL]], rules)]
 
 
 def _play(traces: Sequence[Trace], rules: RuleSet) -> list[Played]:
@@ -90,15 +94,24 @@ def _play(traces: Sequence[Trace], rules: RuleSet) -> list[Played]:
     for trace in traces:
         values = {name.removesuffix(WARNING): max(each, default=0.0) for name, each in peaks(trace, lowered).items()}
         rounds = [float(records[-1].fields["rounds"]) for _, records in moments(trace)]
-        acted = peaks(trace, RuleSet(tuple(scoped), window="all"))
-        actions = {each.rule.action for each in scoped if any(acted[each.rule.name])}
+        actions = _actions(trace, RuleSet(tuple(scoped), window="all"))
         highest = {**values, "call_cycle": max(rounds, default=0.0)}
-        found.append(Played(trace, bool(actions & {"WARN", "STOP"}), "STOP" in actions, highest))
+        found.append(Played(trace, bool(actions), Action.STOP in actions, highest))
     return found
 
 
+def _actions(trace: Trace, rules: RuleSet) -> set[str]:
+    """What the rules of sessions do about a trace."""
+    acted = peaks(trace, rules)
+    return {each.rule.action for each in rules.rules if any(acted[each.rule.name])} & {Action.WARN, Action.STOP}
+
+
 def _score(played: Sequence[Played], fired: Sequence[bool]) -> Score:
-    pairs = [(bool(each.trace.stuck), hit) for each, hit in zip(played, fired, strict=True)]
+    return _scored([bool(each.trace.stuck) for each in played], fired)
+
+
+def _scored(stuck: Sequence[bool], fired: Sequence[bool]) -> Score:
+    pairs = list(zip(stuck, fired, strict=True))
     return Score(pairs.count((True, True)), pairs.count((False, True)), pairs.count((True, False)))
 
 
@@ -219,6 +232,22 @@ def _by_rule(sets: Mapping[str, Sequence[Played]]) -> Sheet:
         score = _with(labelled, {name: limit})
         rows.append((name, str(score.hits), str(score.false), str(sum(e.highest[name] >= limit for e in sets[REAL]))))
     return Sheet("what each rule finds", rows, f"real runs: all {len(sets[REAL])}, resolved or not")
+
+
+def _changed(data: str, rules: RuleSet) -> Sheet:
+    rows: list[tuple[str, ...]] = [("", "precision", "recall", "F1", "false alarms", "stops, right and wrong")]
+    scoped = RuleSet(tuple(rules.scoped["sessions"]), window="all")
+    for name, change in CHANGES.items():
+        found = {each: read_traces(os.path.join(data, f"{each}.jsonl"), change) for each in (*LABELLED, REAL)}
+        labelled = [trace for each in LABELLED for trace in found[each]]
+        done = [_actions(trace, scoped) for trace in labelled]
+        stuck = [bool(trace.stuck) for trace in labelled]
+        score = _scored(stuck, [bool(each) for each in done])
+        stops = _scored(stuck, [Action.STOP in each for each in done])
+        alarms = sum(bool(_actions(trace, scoped)) for trace in found[REAL] if trace.resolved)
+        figures = (f"{score.precision:.2f}", f"{score.recall:.2f}", f"{score.f1:.2f}")
+        rows.append((name, *figures, str(alarms), f"{stops.hits}, {stops.false}"))
+    return Sheet("with the traces of another agent", rows, "the shipped thresholds; each change is made to every trace")
 
 
 # --- agents side by side ----------------------------------------------------------------------------------------------

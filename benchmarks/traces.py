@@ -6,7 +6,7 @@ The data is not part of the project: see docs/sessions.md for where it comes fro
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -20,8 +20,13 @@ from liza.scopes.sessions.step_window import StepWindow
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PACE = timedelta(seconds=20)  # of one step
 _KEYS = re.compile(r'"(\w+)": ')
-_CUT = " … "
+CUT = " … "
+_DIGEST = " whole:"
 _LETTERS = str.maketrans("0123456789abcdef", "ghijklmnopqrstuv")  # a digest that is not taken for one
+
+
+Step = dict[str, Any]  # tool, input, result, failed (None: unknown)
+Change = Callable[[Sequence[Step]], Sequence[Step]]
 
 
 class Trace(NamedTuple):
@@ -34,31 +39,37 @@ class Trace(NamedTuple):
     steps: tuple[dict[str, Any], ...]  # as liza has them
 
 
-def read_traces(file: str) -> list[Trace]:
-    """The traces of a file, one a line."""
+def read_traces(file: str, change: Change | None = None) -> list[Trace]:
+    """The traces of a file, one a line, their steps changed if wanted."""
     with open(file, encoding="utf-8") as lines:
-        return [_trace(json.loads(line)) for line in lines]
+        return [_trace(json.loads(line), change) for line in lines]
 
 
-def _trace(given: dict[str, Any]) -> Trace:
+def _trace(given: dict[str, Any], change: Change | None) -> Trace:
     calls = tuple(given["steps"])
-    made = tuple(_step(given["trace"], number, call) for number, call in enumerate(calls))
+    decoded: Sequence[Step] = [
+        {
+            "tool": each["tool"],
+            "input": _input(each),
+            "result": _whole(each["result"], each["result_id"]),
+            "failed": each["failed"],
+        }
+        for each in calls
+    ]
+    if change is not None:
+        decoded = change(decoded)
+    made = tuple(_step(given["trace"], number, each) for number, each in enumerate(decoded))
     return Trace(given["trace"], given.get("stuck"), given.get("resolved"), calls, made)
 
 
-def _step(session: str, number: int, given: dict[str, Any]) -> dict[str, Any]:
-    call = Call(
-        id=None,
-        tool=given["tool"],
-        input=_input(given),
-        result=_whole(given["result"], given["result_id"]),
-        outcome=Outcome.FAILED if given["failed"] else Outcome.OK,
-    )
+def _step(session: str, number: int, given: Step) -> dict[str, Any]:
+    outcome = {True: Outcome.FAILED, False: Outcome.OK, None: Outcome.UNKNOWN}[given["failed"]]
+    call = Call(id=None, tool=given["tool"], input=given["input"], result=given["result"], outcome=outcome)
     event = Event("claude", "PostToolUse", Kind.AFTER, session, calls=(call,))
     return next(steps_of(event, format_time(START + number * PACE)))
 
 
-def _input(given: dict[str, Any]) -> Any:
+def _input(given: Mapping[str, Any]) -> Any:
     """The input as an object, as a client gives it; of one that was cut, the keys that can still be seen."""
     text = given["input"]
     try:
@@ -70,7 +81,12 @@ def _input(given: dict[str, Any]) -> Any:
 
 def _whole(text: str, digest: str) -> str:
     """A text that was cut, with the digest of the whole, so that two that differ in the middle differ."""
-    return f"{text} {digest.translate(_LETTERS)}" if _CUT in text else text
+    return f"{text}{_DIGEST}{digest.translate(_LETTERS)}" if CUT in text else text
+
+
+def without_digest(text: str) -> str:
+    """A text as it is given: of one that was cut, the beginning and the end."""
+    return text.partition(_DIGEST)[0]
 
 
 def moments(trace: Trace) -> Iterator[tuple[int, tuple[Record, ...]]]:

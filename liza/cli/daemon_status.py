@@ -35,6 +35,8 @@ def warnings(daemon: DaemonStatus) -> Iterator[str]:
         yield f"{daemon.intruder_text}; to fix: kill {daemon.intruder}, then: liza watch --background"
     if daemon.is_stuck:
         yield f"it is stuck: kill -9 {daemon.pid}, then start another: liza watch --background"
+    if daemon.other_version is not None:
+        yield f"it is another version of liza ({one_line(daemon.other_version, 40)}); to fix: liza watch --restart"
     if daemon.is_alive and daemon.facts.get("last_error"):
         yield one_line(daemon.facts["last_error"], 300)
     if daemon.facts.get("not_sent"):
@@ -67,6 +69,6 @@ def _described(daemon: DaemonStatus, paths: Paths) -> str:
 
 def as_json(daemon: DaemonStatus) -> dict[str, Any]:
     """The daemon in the JSON of `liza status`."""
-    names = ("backend", "health", "last_check", "last_error", "not_sent")
+    names = ("version", "backend", "health", "last_check", "last_error", "not_sent")
     known = {name: daemon.facts.get(name) for name in names} | ({} if daemon.is_alive else {"health": None})
     return {"state": daemon.state, "pid": daemon.pid, **known}

@@ -14,6 +14,7 @@ from liza.cli.group import common, root_of
 from liza.cli.live import View
 from liza.clients.install import program_path
 from liza.daemon import background
+from liza.daemon.changes import POLLED
 from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event, EventKind
 from liza.daemon.options import Options
@@ -33,6 +34,7 @@ _EXIT_CODES = {DaemonState.RUNNING: 0, DaemonState.WAITING: 0, DaemonState.DEGRA
 @click.argument("directory", metavar="[DIR]", required=False)
 @click.option("--background", "detached", is_flag=True, help="Detach; the log is .liza/watch.log.")
 @click.option("--stop", is_flag=True, help="Stop the daemon of this blackboard.")
+@click.option("--restart", is_flag=True, help="Stop it if it runs, and start it again in the background.")
 @click.option("--status", is_flag=True, help="Show the daemon of this blackboard.")
 @click.option("--once", is_flag=True, help="One check, as the daemon would make it.")
 @click.option("--poll", is_flag=True, help="Poll the files instead of using inotify.")
@@ -55,6 +57,7 @@ def command(
     directory: str | None,
     detached: bool,
     stop: bool,
+    restart: bool,
     status: bool,
     once: bool,
     poll: bool,
@@ -73,12 +76,12 @@ def command(
     Examples:
       liza watch --background
       liza watch --status
+      liza watch --restart
       liza watch --stop
     """
-    if sum((detached, stop, status, once, test_message, print_unit)) > 1:
-        raise WrongUsage(
-            "only one of --background, --stop, --status, --once, --test-message and --print-unit at a time"
-        )
+    if sum((detached, stop, restart, status, once, test_message, print_unit)) > 1:
+        several = "--background, --stop, --restart, --status, --once, --test-message and --print-unit"
+        raise WrongUsage(f"only one of {several} at a time")
     if not 0.05 <= interval <= 3600:
         raise WrongUsage(f"--interval: expected 0.05 to 3600 seconds, got {interval:g}")
     paths = find(directory or root_of(ctx)) if once or test_message else _paths(directory or root_of(ctx))
@@ -94,6 +97,8 @@ def command(
     options = Options(interval, poll, observe)
     if once:
         return _once(paths, options, as_json)
+    if restart:
+        return _restart(ctx, paths, options, as_json)
     if detached:
         return _start(paths, options, as_json)
     return _foreground(paths, options, as_json)
@@ -151,6 +156,23 @@ def _start(paths: Paths, options: Options, as_json: bool) -> int:
         where = printable(os.path.relpath(paths.folder))
         click.echo(f"process {pid} waits in the background for {where}/ to be created (to end it: liza watch --stop)")
     return 0
+
+
+def _restart(ctx: click.Context, paths: Paths, options: Options, as_json: bool) -> int:
+    """Another daemon in the place of the one that runs, with its options where the call gives none."""
+    facts = read_daemon(paths).facts
+    given = {
+        name for name in Options._fields if ctx.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT
+    }
+    interval = facts.get("interval")
+    if "interval" not in given and isinstance(interval, int | float) and not isinstance(interval, bool):
+        options = options._replace(interval=float(interval))
+    if "poll" not in given:
+        options = options._replace(poll=facts.get("backend") == POLLED)
+    if "observe" not in given:
+        options = options._replace(observe=facts.get("observe") is True)
+    background.stop(paths)
+    return _start(paths, options, as_json)
 
 
 def _once(paths: Paths, options: Options, as_json: bool) -> int:

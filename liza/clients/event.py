@@ -68,6 +68,8 @@ _HEADER = b"liza 1\n"
 
 def split_header(raw: bytes) -> tuple[bytes, bytes, bytes]:
     """What the hook adds from its environment, the agent's name and its task, and the client's own JSON."""
+    if raw.startswith(b"liza ") and not raw.startswith(_HEADER):
+        raise InvalidEvent("the hook is of another version of liza; to fix: liza install")
     if not raw.startswith(_HEADER):
         return b"", b"", raw
     agent, task, payload = raw[len(_HEADER) :].split(b"\n", 2)

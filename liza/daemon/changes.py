@@ -30,12 +30,20 @@ GATHER = 0.1  # seconds from one look at the steps of agents to the next: those 
 SILENCE = 5.0  # seconds without an event for our own heartbeat, after which listening has failed
 
 
+def _polling(why: str) -> str:
+    return f"polling ({why})"
+
+
+AS_ASKED = "as asked for"
+POLLED = _polling(AS_ASKED)  # the backend of a daemon that was asked to poll
+
+
 class Changes:
     """Waits until something may have changed."""
 
     def __init__(self, paths: Paths, *, poll: bool = False, pauses: Sequence[float] = PAUSES) -> None:
         self.paths = paths
-        self.why_polling: str | None = "as asked for" if poll else None
+        self.why_polling: str | None = AS_ASKED if poll else None
         self._poll = poll
         self._pauses = pauses
         self._failures = 0  # since it last went well for a while
@@ -65,7 +73,7 @@ class Changes:
 
     @property
     def backend(self) -> str:
-        return "inotify" if self.listens else f"polling ({self.why_polling or 'not started'})"
+        return "inotify" if self.listens else _polling(self.why_polling or "not started")
 
     def start(self) -> None:
         """Begin to listen; what cannot be listened to is polled."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import Any
 
+from liza import __version__
 from liza.check import Check
 from liza.clients.caller import drop_variables
 from liza.daemon.changes import Changes
@@ -201,6 +202,7 @@ class Watcher:
     def _about_us(self) -> dict[str, Any]:
         identity = self.checker.seen.get(self.paths.state)
         return {
+            "version": __version__,
             "pid": os.getpid(),
             "process_start": process_start(os.getpid()),
             "started": format_time(self.started),

@@ -6,6 +6,7 @@ import time
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from liza import __version__
 from liza.daemon.watch_lock import waiting_lock
 from liza.store.daemon_process import is_daemon, is_process_running, read_watch_facts
 from liza.store.lock import command_of, holder, is_locked
@@ -42,6 +43,14 @@ class DaemonStatus(NamedTuple):
     @property
     def is_stuck(self) -> bool:
         return self.state is DaemonState.STUCK
+
+    @property
+    def other_version(self) -> str | None:
+        """The version of liza that it is, if that is another one than this; `unknown` where it does not say."""
+        if not self.is_alive or self.waits or not self.facts:
+            return None
+        version = self.facts.get("version")
+        return None if version == __version__ else version if isinstance(version, str) else "unknown"
 
     @property
     def intruder_text(self) -> str | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from liza import __version__
 from liza.daemon.status import DaemonState, DaemonStatus, read_daemon
 from liza.doctor.finding import Finding, Level
 from liza.store.paths import Paths
@@ -40,6 +41,9 @@ def _present(found: DaemonStatus) -> Iterator[Finding]:
         yield Finding("daemon", Level.ERROR, text, "fix what it names; it recovers by itself")
     else:
         yield Finding("daemon", Level.OK, f"{who}, last heartbeat {found.silent_for:.0f} s ago, by {backend}")
+    if found.other_version is not None:
+        text = f"it is another version of liza: {one_line(found.other_version, 40)}, this is {__version__}"
+        yield Finding("daemon", Level.WARNING, text, "liza watch --restart")
     if found.facts.get("no_events"):
         text = f"no event reaches it, so it polls: {backend}"
         yield Finding("daemon", Level.WARNING, text, "see inotify and filesystem below")

@@ -1,6 +1,7 @@
 """The calls of all iterations of a run, and what they used, as one session: the rules about sessions hold for it.
 
-An agent whose client reports its calls through a hook has steps already, and they are not entered twice.
+An agent whose client reports its calls through a hook, or in a transcript that is followed, has steps already, and they
+are not entered twice. What only a transcript reports is still evaluated here: its session is that of one iteration.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from liza.scopes.sessions.step import steps_of, usage_line
 from liza.scopes.sessions.step_window import StepWindow
 from liza.scopes.sessions.tools import tools_of
 from liza.store.paths import Paths
+from liza.store.spool import is_from_hook
 from liza.store.steps import append_lines, read_tail
 
 
@@ -41,8 +43,9 @@ class RunSteps:
 
     def add(self, done: Done) -> StuckResult:
         """Enter the usage and the calls of an iteration, and evaluate the rules after each."""
-        is_reported = self._is_reported(done.answer.session)
-        calls = () if is_reported else tuple(calls_of(done.ran.output))
+        is_hooked, is_followed = self._is_reported(done.answer.session)
+        is_reported = is_hooked or is_followed
+        calls = () if is_hooked else tuple(calls_of(done.ran.output))
         if not calls and done.answer.usage is None:
             return StuckResult()
         now = datetime.now(UTC)
@@ -51,7 +54,7 @@ class RunSteps:
         lines = [
             {**step, **self.about} for step in steps_of(event, format_time(now), tools_of(rules.blocks.get("tools")))
         ]
-        self._enter_usage(done, format_time(now), is_reported)
+        self._enter_usage(done, format_time(now), is_reported, is_followed)
         evaluator, matches = evaluator_for(rules, now), list[Match]()
         for line in lines:
             self._window.add(line)
@@ -59,27 +62,30 @@ class RunSteps:
         matches += _acting(evaluator, (*self._window.records(), *self._used_so_far(terms_of(rules))))
         # A run that is between two iterations is not silent.
         end = {"time": format_time(now), "session": self.session, "note": "end"}
-        if lines:
+        if lines and not is_followed:
             append_lines(self.paths, self.session, [*lines, end])
         return StuckResult(_reason(matches, Action.STOP), _reason(matches, Action.WARN))
 
-    def _enter_usage(self, done: Done, time: str, is_reported: bool) -> None:
+    def _enter_usage(self, done: Done, time: str, is_reported: bool, is_followed: bool) -> None:
         """Enter what an iteration used; the run pays for the client's own sessions."""
         usage, session = done.answer.usage, done.answer.session or self.session
         if usage is not None:
             parent = self.session if session != self.session else None
             line = usage_line(session, time, usage, parent=parent, **self.about)
             line |= {} if is_reported else {"seconds": round(done.ran.seconds, 3)}
-            append_lines(self.paths, session, [line])
+            if not is_followed:
+                append_lines(self.paths, session, [line])
             self._used.setdefault(session, StepWindow(session)).add(line)
 
     def _used_so_far(self, terms: Terms) -> tuple[Record, ...]:
         windows = (self._window, *self._used.values())
         return records_of(entry for each in windows for entry in usage_of(each, self.session, terms))
 
-    def _is_reported(self, session: str | None) -> bool:
-        """Whether a hook has entered steps of the client's own session."""
-        return session is not None and any("note" not in line for line in read_tail(self.paths, session))
+    def _is_reported(self, session: str | None) -> tuple[bool, bool]:
+        """Whether steps of the client's own session were entered by a hook, and whether by its transcript."""
+        lines = read_tail(self.paths, session) if session is not None else ()
+        events = {str(line.get("event")) for line in lines if "note" not in line}
+        return any(map(is_from_hook, events)), not all(map(is_from_hook, events))
 
 
 def _acting(evaluator: Evaluator[None], records: Sequence[Record]) -> list[Match]:

@@ -138,3 +138,12 @@ def test_unknown_fields_are_ignored(folder: Path) -> None:
     installed(folder, "watch", "--once")
     (row,) = liza(folder, "sessions", "--json").json["sessions"]
     assert (row["steps"], row["degraded"]) == (1, None)
+
+
+def test_event_of_another_version_of_the_hook_is_reported(folder: Path) -> None:
+    run(folder, "after", MADE)
+    (name,) = spooled(folder)
+    file = folder / ".liza" / "spool" / name
+    file.write_bytes(file.read_bytes().replace(b"liza 1\n", b"liza 9\n", 1))
+    assert "another version of liza" in installed(folder, "watch", "--once").out
+    assert liza(folder, "sessions", "--json").json["sessions"] == []

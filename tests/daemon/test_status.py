@@ -124,3 +124,30 @@ def test_undelivered_message_is_shown(tmp_path: Path) -> None:
         line for line in shown if line.startswith(f"! not delivered: webhook {hooks.url}/…: it answered 404 at ")
     ]
     assert len(undelivered) == 2
+
+
+def test_daemon_of_another_version_is_reported_and_restarted(board: Watched) -> None:
+    assert run(board.root, "watch", "--background", "--observe", "--interval", "0.1").code == 0
+    try:
+        facts = board.facts
+        assert run(board.root, "status", "--json").json["daemon"]["version"] == facts["version"]
+        os.kill(facts["pid"], signal.SIGSTOP)  # it would write its own version again
+        board.watch_json.write_text(json.dumps({**facts, "version": "0.0.9"}))
+        for command in (("status",), ("watch", "--status"), ("doctor",)):
+            out = run(board.root, *command).out
+            assert ("0.0.9" in out, "liza watch --restart" in out) == (True, True)
+        os.kill(facts["pid"], signal.SIGCONT)
+        assert run(board.root, "watch", "--restart", "--json").json["pid"] != facts["pid"]
+        after = until(lambda: board.facts if board.facts["pid"] != facts["pid"] else None)
+        assert (after["version"], after["observe"], after["interval"]) == (facts["version"], True, 0.1)
+        assert "liza watch --restart" not in run(board.root, "status").out
+    finally:
+        run(board.root, "watch", "--stop")
+
+
+def test_restart_starts_a_daemon_where_none_runs(board: Watched) -> None:
+    try:
+        assert run(board.root, "watch", "--restart").code == 0
+        assert states(board) == {"running"}
+    finally:
+        run(board.root, "watch", "--stop")

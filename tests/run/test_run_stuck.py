@@ -91,6 +91,18 @@ def test_steps_that_a_hook_reported_are_not_entered_again(tmp_path: Path) -> Non
     assert [each["session"] for each in steps(project)] == ["s"]
 
 
+def test_steps_of_a_followed_transcript_are_evaluated_and_not_entered_again(tmp_path: Path) -> None:
+    """Each iteration is a session of its own to the client, so only the run sees what repeats over them."""
+    project = Project(tmp_path / "p", agent(CLAUDE * 3))
+    line = {"session": "s", "time": "2026-01-01T00:00:00Z", "tool": "Bash", "call": "c"}
+    line["event"] = "claude-transcript-0123456789abcdef"
+    append_lines(find(str(project.folder)), "s", [line])
+    result = project.run("--max", "2")
+    assert result.code == 3
+    assert "repeated_failure: " in result.err
+    assert [each["session"] for each in steps(project)] == ["s"]
+
+
 def test_run_ends_before_it_costs_more_than_its_budget(tmp_path: Path) -> None:
     """Ten cents an iteration, each a session of the client's own: at fifty the run is stopped."""
     answer = '{"type":"result","session_id":"s%s","total_cost_usd":0.1,"usage":{"output_tokens":1}}'

@@ -35,6 +35,7 @@ class StepWindow:
         self.reports_usage = False  # and what it uses
         self.degraded: str | None = None  # what the client no longer reports of it
         self.changes = 0  # of what rules see
+        self._has_ids = False  # a transcript reports what it uses
         self._usage: dict[Any, Mapping[str, Any]] = {}  # by its id; of an entry without one by its number
         self._since = ""
         self._progress = Progress(session)
@@ -44,7 +45,10 @@ class StepWindow:
 
     @property
     def usage(self) -> Collection[Mapping[str, Any]]:
-        """Every entry of what it used, the oldest first."""
+        """Every entry of what it used, the oldest first. Those of a transcript have ids, and count instead of the sums
+        that `liza run` read in a stream."""
+        if self._has_ids and not self.reports_usage:
+            return [entry for key, entry in self._usage.items() if isinstance(key, str)]
         return self._usage.values()
 
     def add(self, line: Mapping[str, Any]) -> None:
@@ -97,6 +101,7 @@ class StepWindow:
         self.changes += 1
         self.reports_usage |= is_from_hook
         key = entry.get("id")
+        self._has_ids |= isinstance(key, str)
         remember(self._usage, key if isinstance(key, str) else self.changes, entry, ENTRIES)
 
     def _add_step(self, step: Mapping[str, Any]) -> None:

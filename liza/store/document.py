@@ -20,12 +20,13 @@ NOT_A_BOARD = "restore the file from a backup or from git, or create a new black
 class Document:
     """A file's one YAML document, immutable: an edit makes new bytes, and those a new document."""
 
-    __slots__ = ("__dict__", "data", "file", "raw")
+    __slots__ = ("__dict__", "data", "file", "has_long_text", "raw")
 
     def __init__(self, raw: bytes, data: Any, file: str) -> None:
         self.raw = raw
         self.data = data  # the sections of state.yaml, or the entries of log.yaml
         self.file = file
+        self.has_long_text = False  # longer than the default limit
 
     @cached_property
     def sections(self) -> dict[str, Part]:
@@ -174,7 +175,7 @@ def parse(raw: bytes, file: str) -> Document:
     data = _load(raw, file)
     if not isinstance(data, dict) or not data:
         raise Unreadable(_wrong_content(raw, data), hint=NOT_A_BOARD, file=file)
-    return within_limits(Document(raw, data, file))
+    return within_limits(Document(raw, data, file), data)
 
 
 def parse_log(raw: bytes, file: str) -> Document:
@@ -182,12 +183,13 @@ def parse_log(raw: bytes, file: str) -> Document:
     data = _load(raw, file)
     if data is not None and not isinstance(data, list):
         raise Unreadable("not a list of entries", hint="each entry begins with '- timestamp: ...'", file=file)
-    return within_limits(Document(raw, data or [], file))
+    return within_limits(Document(raw, data or [], file), data)
 
 
-def within_limits(document: Document) -> Document:
-    """The document; `Unreadable` if it is over a limit."""
-    read_limits.check_data(document.raw, document.data, document.file, document.locate)
+def within_limits(document: Document, changed: Any) -> Document:
+    """The document; `Unreadable` if it is over a limit. All that is not in `changed` is known to have no long text."""
+    raw, data, file = document.raw, document.data, document.file
+    document.has_long_text = read_limits.check_data(raw, data, file, document.locate, changed)
     return document
 
 

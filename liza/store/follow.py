@@ -41,17 +41,19 @@ def follow(before: Document | None, raw: bytes, file: str) -> Document:
         except (BadYaml, Unreadable, Refused):
             found = None
         if found is not None:
-            return within_limits(found)
+            document, changed = found
+            return within_limits(document, document.data if before.has_long_text else changed)
     return parse(raw, file)
 
 
-def _changed_only(before: Document, raw: bytes, file: str) -> Document | None:
+def _changed_only(before: Document, raw: bytes, file: str) -> tuple[Document, Any] | None:
+    """The document, and what of its values was parsed anew; None where that is not enough."""
     old = before.raw
     if _has_aliases(before):
         return None
     head, tail = common_ends(old, raw)
     if head == len(old) == len(raw):
-        return before
+        return before, None
     sections = _sections(before)
     section = next((each for each in sections if each.start <= head and len(old) - tail <= each.end), None)
     if section is None:
@@ -70,11 +72,11 @@ def _changed_only(before: Document, raw: bytes, file: str) -> Document | None:
     if tail == 0 and not raw.endswith(b"\n"):
         return None  # a last line that may still be half written: nothing behind it shows that it is whole
     value = before.data[section.name]
-    new = None
-    if isinstance(value, list) and value:
-        new = _records(old, raw, section, grown, value, head, tail)
-    if new is None:
-        new = _alone(raw, grown)
+    records = _records(old, raw, section, grown, value, head, tail) if isinstance(value, list) and value else None
+    if records is None:
+        new = changed = _alone(raw, grown)
+    else:
+        new, changed = records
     data = dict(before.data)
     data[section.name] = new
     document = Document(raw, data, file)
@@ -83,7 +85,7 @@ def _changed_only(before: Document, raw: bytes, file: str) -> Document | None:
     ]
     document.__dict__["_followed"] = moved
     document.__dict__["_aliased"] = False  # or it would not have come to this
-    return document
+    return document, changed
 
 
 def _has_aliases(document: Document) -> bool:
@@ -117,8 +119,9 @@ def _widened(raw: bytes, start: int, end: int) -> bytes:
 
 def _records(
     old: bytes, raw: bytes, section: _Section, grown: _Section, value: list[Any], head: int, tail: int
-) -> list[Any] | None:
-    """The list with only those records parsed anew that the change touches; None where they cannot be separated."""
+) -> tuple[list[Any], list[Any]] | None:
+    """The list with only those records parsed anew that the change touches, and these; None where they cannot be
+    separated."""
     first = re.compile(rb"\n( *)- ").search(old, section.start, section.end)
     if first is None:
         return None
@@ -132,8 +135,8 @@ def _records(
     if stop < 0:
         stop = section.end - 1 if section.end < len(old) or old.endswith(b"\n") else section.end
     shift = len(raw) - len(old)
-    before = old.count(mark, section.start, start)
     behind = old.count(mark, stop, section.end)
+    before = len(value) - old.count(mark, start, stop) - behind  # most changes are at the end: little to count
     chunk = raw[start + 1 : stop + 1 + shift]
     at_end = stop + 1 + shift >= len(raw)
     parsed = load(decode(b"k:\n" + chunk + (b"" if at_end else _MORE)))
@@ -143,7 +146,7 @@ def _records(
         return None
     if len(parsed["k"]) != raw.count(mark, start, stop + shift if behind or stop + shift < len(raw) else len(raw)):
         return None
-    return [*value[:before], *parsed["k"], *(value[len(value) - behind :] if behind else ())]
+    return [*value[:before], *parsed["k"], *(value[len(value) - behind :] if behind else ())], parsed["k"]
 
 
 def _alone(raw: bytes, section: _Section) -> Any:

@@ -77,18 +77,23 @@ def _count_separators(raw: bytes) -> int:
     return len(raw) - sum(len(piece.translate(None, b"\n,[{")) for piece in pieces)
 
 
-def check_data(raw: bytes, data: Any, file: str, locate: Any) -> None:
-    """`Unreadable` for more records, or a longer text, than is evaluated. `locate` gives a path its line and column."""
+def check_data(raw: bytes, data: Any, file: str, locate: Any, changed: Any) -> bool:
+    """`Unreadable` for more records, or a longer text, than is evaluated. `locate` gives a path its line and column.
+
+    Texts are looked for in `changed` only. Returns whether one is over the default, and allowed by a raised limit.
+    """
     if len(raw) > 4 * (most := _smallest("records")):
         over = next((path for path, number in _counted(data) if number > most), None)
         if over is not None:
             *_, (_, number) = _counted(data)
             _require("records", number, file, lambda: locate(over))
-    if len(raw) > (most := _smallest("text")):
-        has_aliases = b"&" in raw and b"*" in raw  # text that is in the file once may be in the data many times
-        longest = _longest(data, _TOO_MANY if has_aliases else len(raw) - most)
-        if longest > most:
-            _require("text", longest, file, lambda: locate(_path_of_text(data, longest)))
+    if len(raw) <= (most := _smallest("text")):
+        return False
+    has_aliases = b"&" in raw and b"*" in raw  # text that is in the file once may be in the data many times
+    longest = _longest(changed, _TOO_MANY if has_aliases else len(raw) - most)
+    if longest > most:
+        _require("text", longest, file, lambda: locate(_path_of_text(data, longest)))
+    return longest > most
 
 
 def _smallest(name: str) -> int:

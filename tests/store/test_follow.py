@@ -1,6 +1,7 @@
 """Reading again after a change gives the same as a full reading, and parses no more than it must."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -299,3 +300,25 @@ def test_many_appends_in_a_row_are_followed() -> None:
             assert same_objects(old, new) >= len(old) - 1
     assert document is not None
     assert identical(document.data, parse(text.encode(), FILE).data)
+
+
+def test_a_long_text_that_is_added_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIZA_LIMIT_TEXT", "500")
+    before = parse(BLOCK.encode(), FILE)
+    short, long = (BLOCK.replace("no route", "x" * length).encode() for length in (500, 501))
+    assert follow(before, short, FILE).data["anomalies"][0]["details"]["error_pattern"] == "x" * 500
+    with pytest.raises(Unreadable):
+        follow(before, long, FILE)
+
+
+def test_a_long_text_that_a_raised_limit_allowed_is_refused_without_it(tmp_path: Path) -> None:
+    """Also where another record has changed, and the text was not parsed again."""
+    file, rules = str(tmp_path / "state.yaml"), tmp_path / "rules.yaml"
+    rules.write_text("limits: {text: 3000000}\n")
+    text = BLOCK.replace("no route", "x" * 2_000_001)
+    before = parse(text.encode(), file)
+    changed = text.replace("shared", "common").encode()
+    assert follow(before, changed, file).data["anomalies"][1]["details"]["root_cause"] == "no common clock"
+    rules.unlink()
+    with pytest.raises(Unreadable):
+        follow(before, changed, file)

@@ -20,12 +20,12 @@ from liza.text import printable, suggestion, value_text
 
 @click.command("install")
 @click.argument("clients", metavar="[CLIENT]...", nargs=-1)
-@click.option("--user", "where", flag_value="user", help="For all projects of this user.")
-@click.option("--project", "where", flag_value="project", help="In the committed settings, for the whole team.")
+@click.option("--user", is_flag=True, help="For all projects of this user.")
+@click.option("--project", "shared", is_flag=True, help="In the committed settings, for the whole team.")
 @click.option("--dry-run", is_flag=True, help="Show the change, and write nothing.")
 @click.option("--uninstall", is_flag=True, help="Remove the hooks again.")
 @untimed
-def command(call: Call, clients: tuple[str, ...], where: str | None, dry_run: bool, uninstall: bool) -> int:
+def command(call: Call, clients: tuple[str, ...], user: bool, shared: bool, dry_run: bool, uninstall: bool) -> int:
     """Put liza's hook into the settings of CLIENT: claude, codex, gemini, qwen.
 
     Every tool call then asks first whether work may continue, and is recorded as a step. Without CLIENT, it finds
@@ -41,7 +41,9 @@ def command(call: Call, clients: tuple[str, ...], where: str | None, dry_run: bo
     for name in clients:
         if name not in CLIENTS:
             raise Refused(f"unknown client {value_text(name)}", hint=suggestion(name, tuple(CLIENTS)))
-    place = where or "local"
+    if user and shared:
+        raise WrongUsage("only one of --user and --project at a time")
+    place = "user" if user else "project" if shared else "local"
     project = _project(call.root, place)
     plan = install.plan_uninstall if uninstall else install.plan_install
     edits = {name: plan(name, place, project) for name in clients or _found(project)}

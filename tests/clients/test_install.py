@@ -113,6 +113,11 @@ def test_link_to_the_settings_stays_one(folder: Path) -> None:
     assert (link.is_symlink(), target.read_text()) == (True, ORIGINAL)
 
 
+def test_user_and_project_exclude_each_other(folder: Path) -> None:
+    assert installed(folder, "install", "claude", "--user", "--project").code == 2
+    assert not (folder / ".claude").exists()
+
+
 def test_dry_run_writes_nothing(folder: Path) -> None:
     assert installed(folder, "install", "claude", "--dry-run").code == 0
     assert not (folder / ".claude").exists()

@@ -1,22 +1,19 @@
 """The table of sessions in `liza sessions`, `liza status` and on the daemon's screen."""
 
-import json
 import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any
 
 import click
 
 from liza.cli import show
 from liza.cli.spent import spent_text
 from liza.cli.terminal import aligned
+from liza.clients.event import call_text
 from liza.model import parse_time, span_text
 from liza.scopes.scope import ASKED, ENDED, HALTED, RUNNING, SessionRow
 
 _COLOURS = {HALTED: "red", ASKED: "red", RUNNING: "green"}
-# The inputs that say most of what a call does, by their names in the clients' tools.
-_TELLING = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description")
 _LABEL, _TASK = 24, 16  # columns at most
 
 
@@ -56,20 +53,7 @@ def _cells(row: SessionRow, at: datetime, has_names: bool) -> tuple[str, ...]:
     last = parse_time(row.last) if row.last is not None else None
     age = span_text(at - last) if last is not None else ""
     client = show.short(row.client, 10) if has_names else ""
-    call = show.short(call_text(row.last_step), 300) if row.last_step else ""
+    tool, _, given = (row.last_step or "").partition(" ")
+    call = show.short(call_text(tool, given, 300), 300) if tool else ""
     state = click.style(row.state, fg=_COLOURS.get(row.state))
     return label, state, client, show.short(row.task, _TASK), spent_text(row.used), age, call
-
-
-def call_text(step: str) -> str:
-    """A call as people read it: the tool, and of its input what says most."""
-    tool, _, given = step.partition(" ")
-    try:
-        value: Any = json.loads(given)
-    except (ValueError, RecursionError):
-        return step
-    if isinstance(value, dict):
-        texts = {key: each for key, each in value.items() if isinstance(each, str) and each.strip()}
-        first = next((texts[key] for key in _TELLING if key in texts), next(iter(texts.values()), given))
-        return f"{tool} {first}"
-    return f"{tool} {value}" if isinstance(value, str) else step

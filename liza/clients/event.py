@@ -5,6 +5,10 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from liza.clients.usage import Usage, read_usage
+from liza.text import cut_line
+
+# The inputs that say most of what a call does, by their names in the clients' tools.
+_MAIN_INPUTS = ("command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description")
 
 
 class Kind(StrEnum):
@@ -188,3 +192,17 @@ def with_context(event: str, text: str) -> Answer:
     import json
 
     return Answer(json.dumps({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}) + "\n")
+
+
+def call_text(tool: Any, given: Any, most: int = 120) -> str:
+    """A call as people read it: the tool, and of its input what says most."""
+    import json
+
+    try:
+        value: Any = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        value = given
+    if isinstance(value, dict):
+        texts = {key: each for key, each in value.items() if isinstance(each, str) and each.strip()}
+        value = next((texts[key] for key in _MAIN_INPUTS if key in texts), next(iter(texts.values()), given))
+    return cut_line(f"{tool} {value if isinstance(value, str) else given}", most)

@@ -12,10 +12,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from liza.clients.event import FAILURES, Outcome
+from liza.clients.event import FAILURES, Outcome, call_text
 from liza.model import Record
 from liza.scopes.sessions.identity import without_volatile
-from liza.text import cut_line
 
 STREAM = "steps"
 KEPT = 200  # steps of one session that rules see
@@ -59,7 +58,7 @@ class Progress:
         idle = waits or is_noted
         if not waits and (not silent or step.get("edits") is True):  # edits by shell commands are silent
             self._account(step, is_stale, is_new=not repeats and failure is None and not self._is_dull(step))
-        rounds, cycle = (0, None) if idle else self._cycle.add(exchange, call_text(step))
+        rounds, cycle = (0, None) if idle else self._cycle.add(exchange, call_text(step.get("tool"), step.get("input")))
         self.records.append(
             Record(
                 STREAM,
@@ -197,11 +196,6 @@ def remember(known: dict[Any, Any], name: Any, value: Any, most: int = 2 * KEPT)
     known[name] = value
     if len(known) > most:
         del known[next(iter(known))]
-
-
-def call_text(step: Mapping[str, Any]) -> str:
-    """A call in a few words."""
-    return cut_line(f"{step.get('tool')} {step.get('input')}", 120)
 
 
 def _outcome_of(step: Mapping[str, Any]) -> str:

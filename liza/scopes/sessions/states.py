@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from liza.clients.event import call_text
 from liza.model import Match, format_time
 from liza.rules import acknowledged
 from liza.scopes.evaluator import reason_text
 from liza.scopes.records import list_of
 from liza.scopes.sessions.fields import ACTIVE, STOPPED, open_trip, status_of
-from liza.scopes.sessions.progress import call_text
 from liza.scopes.transition import Event, Transition
 from liza.text import cut_line
 
@@ -71,7 +71,7 @@ def trip_reason(match: Match) -> str:
     if last.get("cycle") and "rounds" in match.rule.condition:
         return reason_text(match, f"{last['cycle']} ({last['rounds']} times)")
     result = last.get("error") or cut_line(str(last.get("result") or ""), 200)
-    return reason_text(match, f"{call_text(last)}{f' -> {result}' if result else ''}")
+    return reason_text(match, f"{call_text(last.get('tool'), last.get('input'))}{f' -> {result}' if result else ''}")
 
 
 def label_of(name: str, record: Mapping[str, Any]) -> str:

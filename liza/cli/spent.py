@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from liza.scopes.scope import Spent
-from liza.text import one_line
+from liza.text import one_line, some_of
 
 _MODELS = 5  # that are named
 
@@ -28,5 +28,6 @@ def unpriced_text(found: Iterable[Spent]) -> str:
     models = list(dict.fromkeys(one_line(model, 60) for used in found for model in used.unpriced))
     if not models:
         return ""
-    named = ", ".join(models[:_MODELS]) + (f" and {len(models) - _MODELS} more" if len(models) > _MODELS else "")
-    return f"no price, so only its tokens are counted: {named}; to fix: set prices in .liza/rules.yaml"
+    return (
+        f"no price, so only its tokens are counted: {some_of(models, _MODELS)}; to fix: set prices in .liza/rules.yaml"
+    )

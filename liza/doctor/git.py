@@ -11,7 +11,7 @@ from liza.store.create import HARMFUL, IGNORED, gitignore
 from liza.store.files import open_fd
 from liza.store.locate import FOLDER, main_board, work_tree
 from liza.store.paths import Paths
-from liza.text import shell_quoted
+from liza.text import shell_quoted, some_of
 
 _SHOWN = 20  # names in one command; the next call lists the rest
 
@@ -51,8 +51,7 @@ def _matches(name: str, patterns: Iterable[str]) -> bool:
 
 
 def _listed(names: list[str]) -> str:
-    shown = ", ".join(f"{FOLDER}/{name}" for name in names[:3])
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return some_of([f"{FOLDER}/{name}" for name in names], 3)
 
 
 def _removal(project: str, names: list[str]) -> str:

@@ -10,7 +10,7 @@ from liza.store import files, replace
 from liza.store.board import Board
 from liza.store.lock import Lock, is_locked
 from liza.store.paths import Paths
-from liza.text import shell_quoted
+from liza.text import shell_quoted, some_of
 
 _DRAFT = re.compile(r"\.(?:.+\.(\d+)-\d+\.new|CHECKPOINT\.(\d+)-\d+\.aside)")
 _SWAP = re.compile(r"\.(?:state|log)\.yaml\.[0-9a-f]+-[0-9a-f]+(?:-[0-9a-f]+)?\.swap")
@@ -21,8 +21,9 @@ def leftovers(paths: Paths, now: datetime) -> Iterator[Finding]:
     """Drafts of processes that have ended, and versions of other programs rescued from an interrupted write."""
     left = _left(paths)
     if left:
-        names = ", ".join(os.path.relpath(each, paths.folder) for each in left[:3])
-        text = f"left behind by interrupted writes: {names}" + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        text = (
+            f"left behind by interrupted writes: {some_of([os.path.relpath(each, paths.folder) for each in left], 3)}"
+        )
         yield Finding("leftovers", Level.WARNING, text, "liza doctor --fix", fix=lambda: _sweep(paths))
     saved = [name for name in _names(paths.backups) if ".rescued-" in name]
     if saved:

@@ -74,6 +74,8 @@ class BadYaml(ValueError):
 def load(text: str) -> Any:
     """The value of a YAML text; several documents give a list of their values."""
     sample = _sample(text)
+    if _may_indent(sample, 2 * MAX_DEPTH) and (deep := re.search(_DASHES, text)) is not None:
+        raise BadYaml(f"nested more than {MAX_DEPTH} levels deep", text.count("\n", 0, deep.start() + 1) + 1, 1)
     has_digits = b"0" * (250 // _EVERY) in sample
     if has_digits and (run := re.search(_RUN, text)) is not None:
         raise BadYaml("more than 6,000 digits in a row", text.count("\n", 0, run.start()) + 1)
@@ -134,8 +136,6 @@ def decode(raw: bytes) -> str:
         raise BadYaml(f"byte 0x{raw[error.start]:02x} is not UTF-8", *_at(raw, error.start)) from None
     if "\0" in text:
         raise BadYaml("contains a NUL byte", *_at(raw, raw.index(b"\0")))
-    if _may_indent(_sample(text), 2 * MAX_DEPTH) and (deep := re.search(_DASHES, text)) is not None:
-        raise BadYaml(f"nested more than {MAX_DEPTH} levels deep", text.count("\n", 0, deep.start() + 1) + 1, 1)
     return text
 
 

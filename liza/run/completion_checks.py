@@ -12,6 +12,7 @@ from liza.run import plan as plans
 from liza.run.plan import Plan
 from liza.run.process import Ran
 from liza.store.files import open_regular
+from liza.text import plural
 
 _LINES = 20  # of the output of a command that failed
 LARGEST = 10_000_000  # bytes of a plan
@@ -54,9 +55,10 @@ def of_plan(found: Plan | None, path: str) -> Evidence:
         return Evidence({"plan": False}, (f"the plan cannot be read: {path}",))
     if found.is_complete:
         return Evidence({"plan": True})
-    if not found.open:
-        return Evidence({"plan": False}, (f"the plan has no check boxes: {path}",))
-    return Evidence({"plan": False}, tuple(f"open in the plan: {item}" for item in found.open))
+    faults = [f"open in the plan: {item}" for item in found.open]
+    if found.lost:
+        faults.append(f"gone from the plan: {plural(found.lost, 'item')}; put them back, and tick what is done: {path}")
+    return Evidence({"plan": False}, tuple(faults) or (f"the plan has no check boxes: {path}",))
 
 
 def read_plan(path: str | None, optional_sections: Sequence[str]) -> Plan | None:

@@ -64,6 +64,7 @@ class Workplace(NamedTuple):
     environment: Mapping[str, str]
     interrupts: Interrupts
     outlet: Outlet
+    boxes: int  # the most that the plan has had
 
 
 def iterate(place: Workplace, number: int, model: str | None) -> Done:
@@ -73,6 +74,7 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
     roots = job.workdirs or (job.cwd,)
     before = snapshot.snapshot(roots, work_only=True)
     own = output_files()
+    reported = _read_progress_file(place)
     started = datetime.now(UTC)
     ran = run(
         job.command_line(number, model, session.context_file),
@@ -85,7 +87,7 @@ def iterate(place: Workplace, number: int, model: str | None) -> Done:
     )
     after = snapshot.snapshot(roots, work_only=True)
     paths = exclude_files(snapshot.changed(before, after), own | output_files())
-    done = _read_result(place, number, model, started, ran, paths)
+    done = _read_result(place, number, model, started, ran, paths, (reported, _read_progress_file(place)))
     return done._replace(unkept=_write_files(folder, done, patch(before, after, paths)))
 
 
@@ -110,17 +112,36 @@ def _progress_file(place: Workplace) -> str:
 # --- reading the result ---------------------------------------------------------------------------------------------
 
 
+class _Reported(NamedTuple):
+    """The number in the progress file, and which version of the file it is from."""
+
+    percent: float | None = None
+    version: tuple[int, int, int] | None = None
+
+
+def _read_progress_file(place: Workplace) -> _Reported:
+    with suppress(OSError), open(_progress_file(place), "rb", opener=open_fd) as file:
+        version = os.fstat(file.fileno())
+        percent = done_markers.progress_of_file(file.read(10_000).decode(errors="replace"))
+        return _Reported(percent, (version.st_mtime_ns, version.st_ino, version.st_size))
+    return _Reported()
+
+
 def _read_result(
-    place: Workplace, number: int, model: str | None, started: datetime, ran: Ran, paths: frozenset[str] | None
-) -> Done:
+    place: Workplace, number: int, model: str | None, started: datetime, ran: Ran, paths: frozenset[str] | None,
+    reported: tuple[_Reported, _Reported],
+) -> Done:  # fmt: skip
     job = place.job
     answer = answer_of(ran.output)
     outcome = "error" if ran.outcome == "ok" and answer.failure else ran.outcome
     plan = completion_checks.read_plan(job.plan, job.optional_sections)
-    progress, source = _progress(place, plan, answer)
+    plan = plan.since(place.boxes) if plan is not None else None
+    progress, source = _progress(plan, answer, reported)
     claims = done_markers.claims_done(answer.words) and outcome == "ok"
-    claims_complete = claims or (progress or 0.0) >= COMPLETE
+    claims_complete = claims or _is_all(progress)
     found = _evidence(place, number, plan, claims_complete and outcome == "ok", bool(paths), ran.stopped)
+    # A percentage of 100 completes where no evidence was asked for; the word alone never does.
+    is_enough = _is_all(progress) and not job.has_evidence
     errors = _errors(ran, answer)
     score = done_markers.score(progress, source == "plan", claims, found.results, outcome)
     # The changes of an iteration that was cut short are unknown.
@@ -141,21 +162,27 @@ def _read_result(
         confidence=score.confidence,
         errors=len(errors),
         session=place.session.name,
-        unproven=claims_complete and (not found.results or found.is_cut),
+        unproven=claims_complete and (found.is_cut or not (found.results or is_enough)),
     )
     return Done(number, started, ran, answer, iteration, errors, plan, source, found, paths)
 
 
-def _progress(place: Workplace, plan: Plan | None, answer: Answer) -> tuple[float | None, str | None]:
-    """The progress and its source: the plan, the progress file, or the output."""
+def _progress(
+    plan: Plan | None, answer: Answer, reported: tuple[_Reported, _Reported]
+) -> tuple[float | None, str | None]:
+    """The progress and its source: the plan, the progress file if this iteration wrote it, the output, or what the file
+    said before. `reported` is the file before and after the iteration."""
     if plan is not None and plan.progress is not None:
         return plan.progress, "plan"
-    with suppress(OSError), open(_progress_file(place), "rb", opener=open_fd) as file:
-        found = done_markers.progress_of_file(file.read(10_000).decode(errors="replace"))
-        if found is not None:
-            return found, "file"
-    found = done_markers.progress_in(answer.words)
-    return found, None if found is None else "output"
+    before, after = reported
+    printed = done_markers.progress_in(answer.words)
+    if after.percent is not None and (printed is None or after.version != before.version):
+        return after.percent, "file"
+    return printed, None if printed is None else "output"
+
+
+def _is_all(progress: float | None) -> bool:
+    return progress is not None and progress >= COMPLETE
 
 
 def _whole(number: float | None) -> float | None:

@@ -54,7 +54,7 @@ class _Loop:
     def __init__(self, run: RunState, view: View) -> None:
         self.run, self.view = run, view
         self.when_open = OpenLoop(run, view)
-        self.boxes: int | None = None  # in the plan, at the last look
+        self.boxes = self.most_boxes = 0  # in the plan: at the last look, and the most there were
         about = {"name": os.environ.get("LIZA_AGENT"), "task": run.job.task, "loop": run.job.loop}
         self.about = {key: value for key, value in about.items() if value is not None}
         self.steps = RunSteps(run.board.paths, run.session.name, self.about)
@@ -83,7 +83,7 @@ class _Loop:
         run.session.write_context(page)
         self.view.iterates(run.number + 1, run.model, loop)
         self._begin()
-        place = Workplace(run.job, run.session, os.environ, run.interrupts, self.view.outlet)
+        place = Workplace(run.job, run.session, os.environ, run.interrupts, self.view.outlet, self.most_boxes)
         done = iterate(place, run.number, run.model)
         return self._end_after(done, self._recorded(done))
 
@@ -120,12 +120,15 @@ class _Loop:
             self.view.note(text)
 
     def check_plan(self, plan: Plan | None) -> None:
-        """Report boxes that are gone from the plan: deleting an open item completes it as well as ticking it."""
-        boxes = None if plan is None else plan.total + plan.optional
-        if boxes is not None and self.boxes is not None and boxes < self.boxes:
-            lost = self.boxes - boxes
-            self.view.note(f"the plan lost {lost} box{'es'[: 2 * (lost != 1)]}: {boxes} of {self.boxes} left")
-        self.boxes = boxes if boxes is not None else self.boxes
+        """Report boxes that are gone from the plan: they count as open until a person ends the run."""
+        if plan is None:
+            return
+        if plan.boxes < self.boxes:
+            lost = self.boxes - plan.boxes
+            left = f"{plan.boxes} of {self.boxes} left"
+            self.view.note(f"the plan lost {lost} box{'es'[: 2 * (lost != 1)]}, which count as open: {left}")
+        self.boxes = plan.boxes
+        self.most_boxes = max(self.most_boxes, plan.boxes)
 
     def _record(self, iteration: Iteration) -> LoopResult:
         run = self.run
@@ -153,7 +156,10 @@ class _Loop:
 
     def _end_after(self, done: Done, loop: LoopResult) -> End | None:
         if loop.completed:
-            return End(Ending.COMPLETED, "the work is done, and there is evidence for it")
+            return End(
+                Ending.COMPLETED,
+                "the work is done, and there is evidence for it" if done.evidence.results else "progress is 100 %",
+            )
         if done.ran.stopped and self.run.interrupts.number is None:
             return End(Ending.STOPPED, "standard output was closed")
         if self.run.interrupts.number is not None:

@@ -33,8 +33,7 @@ class OpenLoop:
     def handle(self, loop: LoopResult) -> End | None:
         """Act as it was asked for; None if the run continues."""
         run = self.run
-        errors = next((each.errors for each in reversed(run.tried) if each.errors), ())
-        self.view.tripped(loop, self._task(), errors[0] if errors else None)
+        self.view.tripped(loop, self._task(), self._last_error())
         if loop.opened:
             self.view.notify(loop)
         action, is_final = run.settings.action, states.needs_reset(loop.loop)
@@ -50,6 +49,14 @@ class OpenLoop:
         if action == "escalate" and not is_final and self._escalate(loop):
             return None
         return self._pause(loop)
+
+    def _last_error(self) -> str | None:
+        """The newest error, with its iteration if it is not that of the last one."""
+        tried = self.run.tried
+        failed = next((each for each in reversed(tried) if each.errors), None)
+        if failed is None:
+            return None
+        return failed.errors[0] if failed is tried[-1] else f"{failed.errors[0]} (in iteration {failed.number})"
 
     def _task(self) -> str | None:
         """The task with its title, if it is on the blackboard."""

@@ -24,18 +24,27 @@ class Plan(NamedTuple):
     total: int
     open: tuple[str, ...]
     optional: int = 0  # boxes in sections that do not block
+    lost: int = 0  # boxes that it had before
+
+    @property
+    def boxes(self) -> int:
+        return self.total + self.optional
+
+    def since(self, boxes: int) -> "Plan":
+        """The same plan, which had that many boxes before: deleting an item does not complete it."""
+        return self._replace(lost=max(boxes - self.boxes, 0))
 
     @property
     def progress(self) -> float | None:
         """In percent; None for a plan without boxes."""
-        if self.total:
-            return 100.0 * self.done / self.total
+        if self.total + self.lost:
+            return 100.0 * self.done / (self.total + self.lost)
         return 100.0 if self.optional else None
 
     @property
     def is_complete(self) -> bool:
         """Whether no item is open. A plan without boxes is not complete: perhaps it was emptied."""
-        return not self.open and bool(self.total or self.optional)
+        return not self.open and not self.lost and bool(self.boxes)
 
 
 def read(text: str, optional_sections: Sequence[str] = ()) -> Plan:

@@ -45,7 +45,7 @@ class Outlet(NamedTuple):
 class Ran(NamedTuple):
     """How a run of the command ended."""
 
-    outcome: str  # ok, error, timeout, crash
+    outcome: str  # ok, error, timeout, crash, interrupted
     code: int | None  # its exit code; None if it did not exit by itself
     note: str | None  # describes an end that was not an ordinary exit
     seconds: float
@@ -263,7 +263,7 @@ def _result(process: subprocess.Popen[bytes], why: str | None, seconds: float, k
         return Ran("timeout", None, note, seconds, text, size)
     if why in ("interrupt", "unread"):
         cause = "liza was stopped" if why == "interrupt" else "its output was closed"
-        return Ran("crash", None, f"ended because {cause}", seconds, text, size, stopped=True)
+        return Ran("interrupted", None, f"ended because {cause}", seconds, text, size, stopped=True)
     if code < 0:
         return Ran("crash", None, f"killed by {_name(-code)}", seconds, text, size)
     return Ran("ok" if code == 0 else "error", code, kept.fault, seconds, text, size)

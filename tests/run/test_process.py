@@ -178,7 +178,7 @@ def test_signal_stops_the_whole_group_within_a_second(runner: Runner, number: in
     thread = interrupt_when(number, lambda: len(runner.recorded_pids()) == 2)
     ran = runner.sh(f"echo begun; {script}")
     thread.join()
-    assert (ran.outcome, ran.stopped, runner.interrupts.number) == ("crash", True, number)
+    assert (ran.outcome, ran.stopped, runner.interrupts.number) == ("interrupted", True, number)
     assert ran.output.startswith("begun\n")
     runner.wait_until_gone(2)
 
@@ -188,7 +188,7 @@ def test_signal_stops_a_command_whose_output_is_not_read(runner: Runner) -> None
     thread = interrupt_when(signal.SIGTERM, lambda: len(runner.log) > 100_000)
     ran = runner.sh("exec yes", through=writing)
     thread.join()
-    assert (ran.outcome, ran.stopped) == ("crash", True)
+    assert (ran.outcome, ran.stopped) == ("interrupted", True)
     os.close(reading)
     os.close(writing)
 
@@ -208,7 +208,7 @@ def test_closed_output_pipe_stops_the_command(runner: Runner) -> None:
     os.close(reading)
     ran = runner.sh("exec yes", through=writing)
     os.close(writing)
-    assert (ran.outcome, ran.stopped) == ("crash", True)
+    assert (ran.outcome, ran.stopped) == ("interrupted", True)
 
 
 def test_signal_handlers_are_restored() -> None:

@@ -178,9 +178,21 @@ def test_claim_without_evidence_is_never_accepted(tmp_path: Path) -> None:
 
 def test_hundred_percent_progress_is_a_claim(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; echo 'Progress: 100%'")
-    assert project.run("--max", "1").code == 1
-    assert project.recorded[0]["unproven"] is True
+    assert project.run("--max", "1", "--require", "never.txt").code == 1
+    assert project.recorded[0]["evidence"] == {"require": "fail"}
     assert project.run("--max", "1", "--verify", "true").code == 0
+
+
+def test_hundred_percent_completes_if_no_evidence_is_asked_for(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; echo 'Progress: 100%'")
+    assert project.run("--max", "3").code == 0
+    assert len(project.recorded) == 1
+
+
+def test_patience_holds_for_repeated_claims_too(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", CLAIMS)
+    assert project.run("--stagnation-threshold", "5", "--on-stagnation", "abort").code == 3
+    assert len(project.recorded) == 5
 
 
 def test_required_files_are_evidence(tmp_path: Path) -> None:

@@ -39,9 +39,23 @@ def test_emptied_or_removed_plan_completes_nothing(tmp_path: Path) -> None:
     assert [each["evidence"] for each in project.recorded] == [{"plan": "fail"}] * 2
 
 
-def test_boxes_removed_from_the_plan_are_reported(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; sed -i '/two/d' PLAN.md")
+def test_item_deleted_from_the_plan_counts_as_open(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", "echo $LIZA_ITERATION > work.txt; sed -i '/two/d' PLAN.md; echo DONE")
     (project.folder / "PLAN.md").write_text("- [x] one\n- [ ] two\n- [ ] two and a half\n")
-    result = project.run("--plan", "PLAN.md")
-    assert result.code == 0
-    assert lines(result, "liza run: the plan lost 2 boxes: 1 of 3 left")
+    result = project.run("--plan", "PLAN.md", "--max", "1")
+    assert result.code == 1
+    assert lines(result, "liza run: the plan lost 2 boxes")
+    (done,) = project.recorded
+    assert (done["progress"], done["evidence"]) == (33.33, {"plan": "fail"})
+    project.agent.write_text("echo 1 >> work.txt")
+    assert project.run("--plan", "PLAN.md", "--max", "1").code == 0  # a new run begins with the plan as it is
+
+
+def test_progress_file_counts_in_the_iteration_that_wrote_it(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path / "p",
+        'echo $LIZA_ITERATION > work.txt; [ $LIZA_ITERATION != 1 ] || echo 40 > "$LIZA_PROGRESS_FILE"; '
+        '[ $LIZA_ITERATION != 2 ] || echo "Progress: 60%"',
+    )
+    project.run("--max", "3")
+    assert [each["progress"] for each in project.recorded] == [40, 60, 40]

@@ -96,7 +96,7 @@ def test_signal_ends_the_agents_processes_within_a_second(tmp_path: Path, number
         took = time.monotonic() - sent
         assert running.code() == 130
     assert took < 1
-    assert [each.get("outcome", "ok") for each in project.recorded] == ["ok", "crash"]
+    assert [each.get("outcome", "ok") for each in project.recorded] == ["ok", "interrupted"]
     assert "files_changed" in project.recorded[1]  # it recorded its processes in a file
     assert project.loop["error_history"] == []
     assert project.facts["status"] == "interrupted"
@@ -122,7 +122,7 @@ def test_closed_output_pipe_stops_the_run(tmp_path: Path) -> None:
         capture_output=True, timeout=30, check=True,
     )  # fmt: skip
     assert done.stdout == b"y\n1\n"
-    assert [each["outcome"] for each in project.recorded] == ["crash"]
+    assert [each["outcome"] for each in project.recorded] == ["interrupted"]
 
 
 def test_closed_terminal_stops_the_agent_and_loses_no_record(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_closed_terminal_stops_the_agent_and_loses_no_record(tmp_path: Path) -> 
         until(lambda: len(project.pids()) == 2, "the agent hangs")
         terminal.hang_up()
     until(lambda: not any(alive(pid) for pid in project.pids()), "all its processes have ended")
-    assert [each["outcome"] for each in project.recorded] == ["crash"]
+    assert [each["outcome"] for each in project.recorded] == ["interrupted"]
 
 
 def test_killed_run_takes_all_agent_processes_with_it(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from liza.model import MAPPINGS
-from liza.schema.loop_statuses import CLOSED, OPEN, STATUSES
+from liza.schema.loop_statuses import CLOSED, OPEN, OUTCOMES, STATUSES
 from liza.scopes.records import Section, mappings_of
 from liza.text import file_name
 
@@ -103,6 +103,6 @@ def claims_done(entry: Mapping[str, Any]) -> bool:
 def is_complete(entry: Mapping[str, Any]) -> bool:
     """Whether that claim is accepted: nothing contradicts it, and a bare claim has evidence."""
     contradicted = is_verified(entry) is False or entry.get("unproven") is True
-    if not claims_done(entry) or contradicted or entry.get("outcome") in ("timeout", "crash", "error"):
+    if not claims_done(entry) or contradicted or entry.get("outcome") in OUTCOMES[1:]:
         return False
     return is_verified(entry) is True or (number_or_none(entry.get("progress")) or 0.0) >= COMPLETE

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused, Unreadable
 from liza.model import format_time
 from liza.rules.evaluate import RuleSet
-from liza.schema.loop_statuses import OPEN, OUTCOMES
+from liza.schema.loop_statuses import HALF_OPEN, OPEN, OUTCOMES
 from liza.scopes.change import change_known, change_record, read_usable
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.loops import evaluate, states
@@ -138,7 +138,12 @@ def probe_loop(board: Board, name: str, by: str, rules: RuleSet, settings: Setti
         return states.start_probe(name, loop, "probe", now, by)
 
     transition = change_known(board, LOOPS, name, change, now)
-    return _result(name, transition, evaluate.evaluator_for(rules, settings, now))
+    done = _result(name, transition, evaluate.evaluator_for(rules, settings, now))
+    if transition.events:
+        return done
+    following = "is the probe" if done.status == HALF_OPEN else "is recorded as usual"
+    text = f"loop {name} is {done.status} already: its next iteration {following}"
+    return done._replace(notes=(text,))
 
 
 def _require_probe(name: str, loop: Mapping[str, Any], settings: Settings, now: datetime) -> None:

@@ -140,5 +140,7 @@ def rules_for(rules: RuleSet, settings: Settings) -> RuleSet:
     params = {
         name: float(value) for name, value in settings._asdict().items() if value != _DEFAULTS[name] and name in _PARAMS
     }
+    if settings.threshold > THRESHOLD.default:
+        params["done_in_a_row"] = float(settings.threshold)  # who is more patient is so with claims, too
     off = settings.off | (frozenset() if settings.task_timeout_iterations else {"task_not_progressing"})
     return scoped_rules(rules, "loops", params, off)

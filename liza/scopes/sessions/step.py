@@ -42,7 +42,7 @@ def _step(event: Event, call: Call, time: str, tools: Tools) -> dict[str, Any]:
         "call": call_identity(call.tool, call.input),
         "answer": result_identity(result),
         "edits": outcome not in FAILURES and not says_failed(result) if changes else None,
-        "waits": tools.waits_only(call.tool, call.input) or None,
+        "waits": tools.waits_only(call.tool, call.input, failed=outcome in FAILURES) or None,
         "limited_until": limited_until(result, time) if outcome in FAILURES else None,
         "seconds": call.seconds,
         "exit_code": call.exit_code,

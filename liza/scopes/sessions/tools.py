@@ -36,6 +36,7 @@ WAITS = frozenset(
 _PAUSE = re.compile(
     r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep\s+[\d.$]|wait\b|watch\s|tail\s(?:[^;|&\n]{0,200}\s)?(?:-[fF]\b|--follow))|\s--watch\b"
 )
+_SHORT = re.compile(r"\bsleep\s+0?\.\d+s?")  # pauses that nobody polls with: part of a command that fails
 # Where clients (Qwen Code, Claude Code) put what a job in the background prints, for the agent to read.
 _JOB = re.compile(r"/(?:background-shells|tasks)/(?:[^/]+/)?[^/]+\.output$")
 _LONGEST = 10_000  # characters of a command that are looked at
@@ -54,13 +55,14 @@ class Tools(NamedTuple):
         keys = {plain_key(key) for key in given} if isinstance(given, Mapping) else set()
         return not _FILE.isdisjoint(keys) and not _TEXT.isdisjoint(keys)
 
-    def waits_only(self, tool: str, given: Any) -> bool:
+    def waits_only(self, tool: str, given: Any, *, failed: bool = False) -> bool:
         """Whether a call only waits for something that runs elsewhere."""
         if tool in self.waits:
             return True
         if isinstance(given, Mapping) and any(plain_key(k) in _FILE and _JOB.search(str(v)) for k, v in given.items()):
             return not self.changes_file(tool, given)
-        return bool(_PAUSE.search(command_of(given)))
+        command = command_of(given)
+        return bool(_PAUSE.search(_SHORT.sub("", command) if failed else command))
 
 
 def plain_key(key: object) -> str:

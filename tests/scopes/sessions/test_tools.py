@@ -41,6 +41,15 @@ def test_other_command_does_not_wait(command: str) -> None:
     assert not SHIPPED.waits_only("any_shell", {"command": command})
 
 
+@pytest.mark.parametrize(("command", "waits"), [("sleep 0.7; false", False), ("sleep .2 && x; sleep 5", True)])
+def test_failing_command_with_a_short_pause_does_not_wait(command: str, waits: bool) -> None:
+    given = {"command": command}
+    assert (SHIPPED.waits_only("any_shell", given, failed=True), SHIPPED.waits_only("any_shell", given)) == (
+        waits,
+        True,
+    )
+
+
 def test_names_are_added_to_the_shipped_ones() -> None:
     tools = tools_of({"waits": ["mcp__ci__status"], "edits": ["mcp__repo__commit_file"]})
     assert tools.waits_only("mcp__ci__status", {})

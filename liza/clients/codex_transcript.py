@@ -92,12 +92,12 @@ class Transcript:
             if self._has_items or _RUNNING.search(text, 0, _HEAD):
                 return  # it was reported, or will be
             code, seconds, result = _printed(text)
-            found = Call(call, "Bash", given, result, _outcome(code, result), seconds, code)
+            found = Call(call, "Bash", given, result, _outcome(code, result, given), seconds, code)
         elif tool in _AROUND:
             found = None
         else:
             code = _printed(text)[0]
-            found = Call(call, tool, given, text, _outcome(code, text), exit_code=code)
+            found = Call(call, tool, given, text, _outcome(code, text, given), exit_code=code)
         del self._asked[call]
         if found is not None:
             yield self._event(Kind.AFTER, (found,))
@@ -134,7 +134,7 @@ class Transcript:
         given = asked[1] if asked is not None else {"command": _command_text(item.get("command"))}
         result = item.get("aggregated_output")
         text = result if isinstance(result, str) else ""
-        outcome = Outcome.REFUSED if item.get("status") == "declined" else _outcome(code, text)
+        outcome = Outcome.REFUSED if item.get("status") == "declined" else _outcome(code, text, given)
         yield self._event(Kind.AFTER, (Call(call, "Bash", given, text, outcome, _seconds(item.get("duration")), code),))
 
     def _used(self, usage: Any, total: Any) -> Iterator[Event]:
@@ -199,9 +199,14 @@ def _printed(text: str) -> tuple[int | None, float | None, str]:
     )
 
 
-def _outcome(code: int | None, text: str) -> Outcome:
-    """Searches exit with 1 and print nothing where they find nothing: that is no failure."""
-    if code is None or (code == 1 and not text.strip()):
+# Commands that answer "no" with 1: searches, comparisons and tests.
+_ASKS = re.compile(r"(?:^|[\s;&|(/])(?:[ef]?grep|rg|ag|ack|diff|cmp|test|\[{1,2}|pgrep|which)\s|\s--quiet\b")
+
+
+def _outcome(code: int | None, text: str, given: Any) -> Outcome:
+    """Where the answer to what was asked is no, as in a search that finds nothing, 1 and no output are no failure."""
+    command = str(given.get("command")) if isinstance(given, Mapping) else ""
+    if code is None or (code == 1 and not text.strip() and _ASKS.search(command)):
         return Outcome.UNKNOWN
     return Outcome.OK if code == 0 else Outcome.FAILED
 

@@ -95,16 +95,19 @@ def test_interruption_ends_the_turn() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "outcome"),
-    [("fine", 0, Outcome.OK), (FAILED, 1, Outcome.FAILED), ("", 1, Outcome.UNKNOWN), ("", 2, Outcome.FAILED)],
+    ("command", "text", "code", "outcome"),
+    [
+        ("pytest -q", "fine", 0, Outcome.OK),
+        ("pytest -q", FAILED, 1, Outcome.FAILED),
+        ("sleep 0.7; false", "", 1, Outcome.FAILED),
+        ("cd shop && rg orders", "", 1, Outcome.UNKNOWN),
+        ("git diff --quiet", "", 1, Outcome.UNKNOWN),
+        ("rg orders", "", 2, Outcome.FAILED),
+    ],
 )
-def test_codex_commands(text: str, code: int, outcome: Outcome) -> None:
-    lines = [
-        CODEX.asked("c1", "pytest -q"),
-        CODEX.ended("c1", "pytest -q", text, code),
-        CODEX.printed("c1", text, code),
-    ]
-    wanted = Call("c1", "Bash", {"command": "pytest -q"}, text, outcome, 1.5, code)
+def test_codex_commands(command: str, text: str, code: int, outcome: Outcome) -> None:
+    lines = [CODEX.asked("c1", command), CODEX.ended("c1", command, text, code), CODEX.printed("c1", text, code)]
+    wanted = Call("c1", "Bash", {"command": command}, text, outcome, 1.5, code)
     assert calls("codex", [*CODEX.begin(), *lines]) == [wanted]
     assert calls("codex", [*CODEX.begin(), lines[0], lines[2]]) == [wanted]  # a version without such items
 

@@ -1,6 +1,9 @@
 """Agents that are stuck: warned, stopped, and halted together, while others continue."""
 
+import pytest
+
 from tests.clients_real.lab import ERROR, WARNING, Lab, failing, wait, working
+from tests.clients_real.turns import Shell
 
 
 def test_same_failing_command_is_warned_then_stopped(lab: Lab, client: str) -> None:
@@ -20,6 +23,19 @@ def test_same_failing_command_is_warned_then_stopped(lab: Lab, client: str) -> N
     assert lab.ran("other") == 12
     assert lab.sessions()[other.session]["session_status"] == "ACTIVE"
     assert not (lab.board / "CHECKPOINT").exists()
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_command_that_fails_without_a_word_is_stopped(lab: Lab, client: str) -> None:
+    """Codex does not tell its hook how a call ended; its transcript does."""
+    lab.set_up(client)
+    stuck = lab.start(client, [Shell("sleep 0.7; echo run >> ran-a; false")] * 10)
+    wait(lambda: lab.is_held(stuck), "its next call is held")
+    warned = [len(each.results) for each in stuck.requests if WARNING in each.text]
+    print(f"{client}: warned after call {warned[:1]}, stopped after {lab.ran('a')}")
+    assert warned
+    assert warned[0] <= 4
+    assert lab.ran("a") <= 5
 
 
 def test_same_error_in_three_sessions_halts_everyone(lab: Lab, client: str) -> None:

@@ -12,7 +12,14 @@ from liza.store.spool import is_from_hook
 EVENTS = 4_000  # names of events that are known to be entered
 ENTRIES = 50_000  # of what one session used that rules add up
 STEPS, USAGE = "steps", "usage"  # streams
-RESULT = ("outcome", "error", "exit_code", "seconds", "limited_until")  # fields that another source may add to a step
+RESULT = (
+    "outcome",
+    "error",
+    "exit_code",
+    "seconds",
+    "limited_until",
+    "waits",
+)  # fields that another source may add to a step
 ABOUT = ("client", "name", "task", "parent", "cwd", "model", "transcript")
 
 

@@ -97,5 +97,6 @@ def _result(step: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             **about,
             "note": "result",
             **{key: step[key] for key in RESULT if key in step and key != "outcome"},
+            "waits": "waits" in step,
             **outcome,
         }

@@ -17,6 +17,7 @@ from liza.store.steps import append_lines
 from tests.cli.run import new_board
 
 START = "2026-03-10T12:00:00Z"
+HOOK = "claude-after-20260310T120000"  # the name of an event that a hook reported: only its session can be warned
 
 
 def moment(text: str = START, minutes: float = 0) -> datetime:
@@ -56,13 +57,14 @@ class Team:
         (self.folder / ".liza" / "rules.yaml").write_text(text)
 
     def use(self, session: str, at: datetime, usage: Usage, **about: str) -> None:
-        append_lines(self.paths, session, [usage_line(session, format_time(at), usage, **about)])
+        append_lines(self.paths, session, [{**usage_line(session, format_time(at), usage, **about), "event": HOOK}])
 
     def step(self, session: str, at: datetime, number: int, **about: Any) -> None:
         """A call with a result of its own, so that nothing repeats."""
         line = {"time": format_time(at), "session": session, "client": "claude", "id": f"{session}-{number}"}
         line |= {"tool": "Bash", "input": f"make {number}", "outcome": "ok", "result": f"{number} is built"}
-        append_lines(self.paths, session, [{**line, "call": f"c{number}", "answer": f"a{number}", **about}])
+        end = {"call": f"c{number}", "answer": f"a{number}", **about, "event": HOOK}
+        append_lines(self.paths, session, [{**line, **end}])
 
     def look(self, now: datetime) -> Seen:
         """What the daemon does when something happened."""

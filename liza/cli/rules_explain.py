@@ -65,7 +65,7 @@ def _print_group(found: Explanation, group: Group, most: int) -> None:
     for record in outcome.evidence[:most]:
         task = record.get("task") if record.get("task") is not None else record.get("id")
         parts = [show.short(each, 30) for each in (task, record.get("timestamp")) if each is not None]
-        about = show.short(details(record, fields))
+        about = show.short(session_replay.step_text(record) or details(record, fields))
         click.echo(show.fitted(f"    {'  '.join([show.where(record), *parts])}  {about}".rstrip()))
     if len(outcome.evidence) > most:
         click.echo(f"    … and {len(outcome.evidence) - most} more (--all shows all)")

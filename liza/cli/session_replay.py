@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from liza.cli import envelope, show
-from liza.model import MAPPINGS, Snapshot, format_time, parse_time
+from liza.model import MAPPINGS, Record, Snapshot, format_time, parse_time
 from liza.replay.session_playback import SessionTrip, play_session
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.scopes.records import find_record
@@ -15,6 +15,7 @@ from liza.scopes.sessions.fields import SESSIONS
 from liza.scopes.sessions.monitor import monitor_of
 from liza.scopes.sessions.rows import find_session
 from liza.scopes.sessions.spending import records_of, terms_of, usage_of
+from liza.scopes.sessions.states import exchange_text
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 from liza.store import steps
 from liza.store.board import Board
@@ -104,3 +105,8 @@ def _until(lines: Sequence[Mapping[str, Any]], now: datetime | None) -> Iterator
         at = parse_time(line.get("time"))
         if now is None or at is None or at <= now:
             yield line
+
+
+def step_text(record: Record) -> str | None:
+    """A call and what came of it; None for a record of another stream."""
+    return exchange_text(record.fields) if record.stream == STEPS else None

@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
         if len(found) == 1 and isinstance(found[0][0].key, int):
             return tuple(found[0])  # already in list order
         seen = {(record.stream, record.key): record for records in found for record in records}
-        return tuple(sorted(seen.values(), key=lambda record: (record.stream, str(record.key).zfill(12))))
+        return tuple(sorted(seen.values(), key=_place))
 
     @property
     def text_counts(self) -> Counter[str]:
@@ -221,6 +221,12 @@ class Condition:
                 return None
             total += number
         return OPERATORS[comparison.operator](total, self.number(comparison.threshold))
+
+
+def _place(record: Record) -> tuple[str, str, str]:
+    """In the order of their lists: the tenth step of a session, `coder:10`, comes after its ninth."""
+    owner, _, place = str(record.key).rpartition(":")
+    return record.stream, owner, place.zfill(12)
 
 
 def _holds(node: Node, compare: Compare, held: list[Comparison]) -> bool | None:

@@ -72,3 +72,15 @@ def test_one_session_is_explained_as_it_was(folder: Path) -> None:
     early = ["--session", SESSION, "--now", "2020-01-01T00:00:00Z", "--json"]
     assert liza(folder, "rules", "explain", "repeated_failure", *early).json["groups"] == []
     assert liza(folder, "rules", "explain", "repeated_failure", "--session", "nobody").code == 1
+
+
+def test_newest_of_many_calls_is_named(folder: Path) -> None:
+    """Records of steps are shown in their order, also from the ninth to the tenth."""
+    for number in range(12):
+        step = failing(f"t{number}", command=f"make part-{number:02}")
+        run(folder, "after", {**step, "error": f"part {number}: no rule"})
+    installed(folder, "watch", "--once")
+    found = liza(folder, "rules", "explain", "failure_storm_warning", "--session", SESSION)
+    shown = [found.out.index(f"make part-{number:02}") for number in range(12)]
+    assert shown == sorted(shown)
+    assert "part 11: no rule" in found.out

@@ -70,8 +70,13 @@ def trip_reason(match: Match) -> str:
     last = match.evidence[-1].fields
     if last.get("cycle") and "rounds" in match.rule.condition:
         return reason_text(match, f"{last['cycle']} ({last['rounds']} times)")
-    result = last.get("error") or cut_line(str(last.get("result") or ""), 200)
-    return reason_text(match, f"{call_text(last.get('tool'), last.get('input'))}{f' -> {result}' if result else ''}")
+    return reason_text(match, exchange_text(last))
+
+
+def exchange_text(step: Mapping[str, Any]) -> str:
+    """A call and what came of it, in a few words."""
+    result = step.get("error") or cut_line(str(step.get("result") or ""), 200)
+    return f"{call_text(step.get('tool'), step.get('input'))}{f' -> {result}' if result else ''}"
 
 
 def label_of(name: str, record: Mapping[str, Any]) -> str:

@@ -26,7 +26,8 @@ from liza.text import plural, printable
 def command(call: Call, every: bool, watch: bool) -> int:
     """List the agents' sessions of the last day.
 
-    Shows who runs, on what, and who is stopped. Sessions are seen through the hooks that `liza install` adds.
+    Shows who runs, on what, and who is stopped. Sessions are seen through the hooks that `liza install` adds,
+    and those of Claude Code and Codex also in their transcripts.
     Exit code 3 if one is stopped.
 
     \b

@@ -126,10 +126,10 @@ class Transcript:
     def _command(self, call: str | None, item: Mapping[str, Any]) -> Iterator[Event]:
         """A command that has ended."""
         self._has_items = True
-        code = item.get("exit_code")
-        if call is None or type(code) is not int:
+        if call is None or "exit_code" not in item:
             yield self._event(Kind.NOTE, missing="id or exit_code of a command")
             return
+        code = value if type(value := item["exit_code"]) is int else None  # none for one that was not run
         asked = self._asked.pop(call, None)
         given = asked[1] if asked is not None else {"command": _command_text(item.get("command"))}
         result = item.get("aggregated_output")

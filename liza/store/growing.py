@@ -8,7 +8,7 @@ import os
 import stat
 from typing import BinaryIO
 
-CHUNK = 4 << 20  # bytes that are read at once
+CHUNK = 1 << 20  # bytes that are read at once
 LONGEST = 16 << 20  # bytes of one line; a longer one is skipped
 TAIL = 1 << 20  # bytes at the end of a file that was not read before
 HEAD = 1 << 18

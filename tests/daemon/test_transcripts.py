@@ -306,3 +306,57 @@ def test_session_that_is_stopped_is_resumed(project: Path) -> None:
     board: Any = libyaml_value((project / ".liza" / "state.yaml").read_bytes())
     assert board["sessions"][made.session]["status"] == "ACTIVE"
     assert rows(project)[made.session]["state"] == "running"
+
+
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_session_whose_transcript_lacks_what_is_needed_is_degraded(project: Path, client: str) -> None:
+    made = running(client, project)
+    lines = [*made.begin(), *made.call("t0"), *made.call("t1")]
+    renamed = json.loads(json.dumps(lines[-1]).replace('"tool_use_id"', '"use_id"').replace('"call_id"', '"callId"'))
+    append(place(project, made), [*lines[:-1], renamed, *made.call("t2")])
+    look(project)
+    row = rows(project)[made.session]
+    assert client in row["degraded"]
+    assert row["steps"] >= 2
+    assert "DEGRADED" in liza(project, "status").out
+
+
+def test_steps_that_cannot_be_stored_wait_and_are_entered_once(project: Path) -> None:
+    made = running("claude", project)
+    append(place(project, made), [*made.begin(), *made.call("t0")])
+    look(project)
+    folder = project / ".liza" / "steps"
+    aside = folder.rename(project / "aside")
+    folder.symlink_to("nowhere")  # no folder that can be written to
+    append(place(project, made), made.call("t1"))
+    start(project)
+    until(lambda: "steps" in str(json.loads((project / ".liza" / "watch.json").read_text())["last_error"]))
+    folder.unlink()
+    aside.rename(folder)
+    until(lambda: number_of_steps(project, made.session) == 2)
+    assert [step["id"] for step in made_steps(project, made.session)] == ["t0", "t1"]
+
+
+def test_thousands_of_old_transcripts_cost_little(project: Path) -> None:
+    """Neither at the start, nor while nothing happens; and the one that is written is noticed."""
+    old = ClaudeWriter("/home/dev/other")
+    line = raw(old.begin())
+    for number in range(10_000):
+        file = project / ".claude" / "projects" / f"-home-dev-{number % 20}" / f"{number}.jsonl"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(line)
+        os.utime(file, (1_700_000_000 + number,) * 2)
+    made = running("claude", project)
+    start(project)
+    pid = int(json.loads((project / ".liza" / "watch.json").read_text())["pid"])
+    append(place(project, made), [*made.begin(), *made.call("t0")])
+    until(lambda: number_of_steps(project, made.session) == 1)
+    begin = used(pid)
+    time.sleep(3)
+    assert used(pid) - begin < 0.3
+
+
+def used(pid: int) -> float:
+    """Seconds of the processor."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

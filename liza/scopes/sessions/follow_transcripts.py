@@ -13,16 +13,18 @@ from typing import Any, NamedTuple
 from liza.clients.transcript import Transcript, new_transcript, parse_line
 from liza.clients.transcript_files import Found, TranscriptFiles
 from liza.errors import LizaError
+from liza.scopes.sessions.progress import remember
 from liza.scopes.sessions.step_window import StepWindow
 from liza.scopes.sessions.tools import Tools
 from liza.scopes.sessions.transcript_lines import Known, Line, events_of, lines_of, start_line
 from liza.store import steps
-from liza.store.growing import CHUNK, GrowingFile, read_head
+from liza.store.growing import GrowingFile, read_head
 from liza.store.locate import board_of
 from liza.store.paths import Paths
 
 EVERY = 0.25  # seconds between two looks at the least
-_MOST = 4 * CHUNK  # bytes that are read at one look; the rest comes at the next
+LONGEST = 0.25  # seconds that one look may take, so that no halt waits for it; the rest comes at the next
+_MOST = 300  # transcripts of which a reader is kept; another is read from its end when it is written again
 
 
 class Taken(NamedTuple):
@@ -64,14 +66,13 @@ class Follower:
             self._files = TranscriptFiles()
         for found in self._files.look():
             self._waiting[found.path] = found
-        budget, lines = _MOST, 0
+        end, lines = time.monotonic() + LONGEST, 0
         failed: dict[str, Found] = {}
         error: LizaError | None = None
         for path, found in list(self._waiting.items()):
-            if budget <= 0:
+            if time.monotonic() > end:
                 break
             del self._waiting[path]
-            before = self._followed[path].file.end if path in self._followed else 0
             try:
                 lines += self._take(found, windows, tools)
             except OSError:
@@ -79,7 +80,6 @@ class Follower:
             except LizaError as why:  # a new reader finds what was entered of it
                 error, failed[path] = error or why, found
                 self._followed.pop(path, None)
-            budget -= max(self._followed[path].file.end - before, 0) if path in self._followed else 0
         self._has_more = bool(self._waiting)
         self._waiting |= failed
         return Taken(lines, self._has_more, error)
@@ -97,7 +97,7 @@ class Follower:
             known.transcript = fresh.transcript
         if followed.file.is_new and followed.file.start == 0:
             followed.transcript = new_transcript(found.client)  # which has not seen its first lines yet
-        self._followed[found.path] = followed
+        remember(self._followed, found.path, followed, _MOST)
         if followed.file.has_more:
             self._waiting[found.path] = found
         now = datetime.now(UTC)

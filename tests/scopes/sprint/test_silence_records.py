@@ -43,7 +43,7 @@ def test_expire_adds_only_author_and_time(tmp_path: Path) -> None:
 
 
 WARNING = {"file": None, "line": None, "column": None, "hint": None, "level": "warning"}
-NOT_LOGGED = "it could not be logged: it is not a list of entries"
+NOT_LOGGED = "could not be logged: it is not a list of entries"
 
 
 def test_unloggable_silence_still_works_with_warning(tmp_path: Path) -> None:

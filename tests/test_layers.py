@@ -271,7 +271,7 @@ OPENERS = {
         "a file that the command line names, which may be a pipe",
     ),
     "liza.git.worktree": "the working tree",
-    "liza.store.growing": "transcripts, which are the clients' own",
+    "liza.store.tail": "transcripts, which are the clients' own",
 }  # fmt: skip
 
 

@@ -18,9 +18,9 @@ from liza.scopes.sessions.step_window import StepWindow
 from liza.scopes.sessions.tools import Tools
 from liza.scopes.sessions.transcript_lines import Known, Line, events_of, lines_of, start_line
 from liza.store import steps
-from liza.store.growing import GrowingFile, read_head
 from liza.store.locate import board_of
 from liza.store.paths import Paths
+from liza.store.tail import GrowingFile, read_head
 
 EVERY = 0.25  # seconds between two looks at the least
 LONGEST = 0.25  # seconds that one look may take, so that no halt waits for it; the rest comes at the next

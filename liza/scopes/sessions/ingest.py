@@ -15,9 +15,9 @@ from liza.model import Problem
 from liza.scopes.sessions.tools import SHIPPED, Tools
 from liza.scopes.sessions.transcript_lines import Known, Line, events_of, lines_of, start_line
 from liza.store import steps
-from liza.store.growing import LONGEST, open_own
 from liza.store.paths import Paths
 from liza.store.spool import is_from_hook
+from liza.store.tail import LONGEST, open_own
 
 Progress = Callable[[int], None]
 ENDING = ".jsonl"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from liza.store import growing, steps
+from liza.store import steps, tail
 from liza.store.paths import Paths
 from tests.cli.run import Result, installed, liza, on_a_terminal
 from tests.clients.hook import event, run
@@ -192,4 +192,4 @@ def test_large_transcript_is_read_in_bounded_memory(folder: Path) -> None:
     assert found.steps == 40
     assert peak < 24 << 20
     assert json.dumps(found.problem) == "null"
-    assert growing.LONGEST >= 1 << 20
+    assert tail.LONGEST >= 1 << 20

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from liza.store import growing
-from liza.store.growing import GrowingFile, NotOurs, open_own
+from liza.store import tail
+from liza.store.tail import GrowingFile, NotOurs, open_own
 
 
 def append(file: Path, raw: bytes) -> None:
@@ -35,8 +35,8 @@ def test_each_line_is_read_once_however_it_is_written(tmp_path: Path, piece: int
 
 
 def test_long_lines_are_read_in_chunks_and_longer_ones_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "CHUNK", 10)
-    monkeypatch.setattr(growing, "LONGEST", 40)
+    monkeypatch.setattr(tail, "CHUNK", 10)
+    monkeypatch.setattr(tail, "LONGEST", 40)
     file = tmp_path / "a"
     file.write_bytes(b"a\n" + b"b" * 35 + b"\nc\n" + b"d" * 500 + b"\ne\n" + b"f" * 500)
     growing_file = GrowingFile(str(file))
@@ -46,7 +46,7 @@ def test_long_lines_are_read_in_chunks_and_longer_ones_skipped(tmp_path: Path, m
 
 
 def test_of_a_file_that_was_not_read_before_the_end_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "TAIL", 10)
+    monkeypatch.setattr(tail, "TAIL", 10)
     file = tmp_path / "a"
     file.write_bytes(b"first line\nsecond\nthird\n")
     growing_file = GrowingFile(str(file))

@@ -68,7 +68,7 @@ class Transcript:
             self._counted = known
             yield self._event(Kind.NOTE, usage=usage._replace(id=known[0]))
         if message.get("stop_reason") == "end_turn" and not calls:
-            yield self._event(Kind.TURN)
+            yield self._event(Kind.TURN if self.parent is None else Kind.END)
 
     def _read_results(self, content: Any, structured: Any) -> Iterator[Event]:
         parts = mappings_in(content)

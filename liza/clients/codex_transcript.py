@@ -111,7 +111,7 @@ class Transcript:
         elif kind == "token_count" and isinstance(info := payload.get("info"), Mapping):
             yield from self._used(info.get("last_token_usage"), info.get("total_token_usage"))
         elif kind in ("task_complete", "turn_aborted"):
-            yield self._event(Kind.TURN)
+            yield self._event(Kind.TURN if self.parent is None else Kind.END)
 
     def _completed(self, item: Mapping[str, Any]) -> Iterator[Event]:
         kind, call = item.get("type"), text_field(item, "id")

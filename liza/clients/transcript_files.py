@@ -9,18 +9,19 @@ import stat
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
-from liza.clients.install import client_folder
-from liza.clients.transcript import CLIENTS
+from liza.clients.install import CLIENTS, client_folder
+from liza.clients.transcript import CLIENTS as FOLLOWED
+from liza.errors import Refused
 
 RECENT = 3600.0  # seconds; what was written before is not read until it is written again
 HOT = 86_400.0  # seconds; what was written since is looked at each time
-MOST_HOT = 1_000
+MOST_HOT = 300
 COLD_LOOKS = 200  # files of the others at each look
 FIRST = 50  # files that the first look reports, the newest ones
 _RACE = 2_000_000_000  # nanoseconds in which a folder may change twice and show one time
-_ROOTS = {"claude": ("projects", 1), "codex": ("sessions", 3)}  # below the client's folder, and how deep files are
 _SUBAGENTS = "subagents"  # beside a transcript of Claude Code, in a folder named like it
 _ENDING = ".jsonl"
 
@@ -52,9 +53,13 @@ class TranscriptFiles:
         self._turns: deque[str] = deque()  # of files and folders that take turns
         self._foreign: dict[str, int] = {}  # files of other projects, by their inode
         self._is_first = True
-        for client in CLIENTS:
-            below, depth = _ROOTS[client]
-            self._folders[os.path.join(client_folder(client), below)] = (client, depth)
+        self._depths: dict[str, int] = {}  # of the files of each client, below its folder of all transcripts
+        for name in FOLLOWED:
+            with suppress(Refused):  # a user without a home folder has no transcripts
+                kept = CLIENTS[name].transcripts
+                below, *inner = kept.files.split("/") if kept is not None else ("",)
+                self._depths[name] = len(inner) - 1
+                self._folders[os.path.join(client_folder(name), below)] = (name, len(inner) - 1)
 
     def look(self) -> list[Found]:
         """The files that were written since the last look, those that were written first at the front."""
@@ -85,7 +90,7 @@ class TranscriptFiles:
         return [path for path, (client, _) in self._folders.items() if not self._is_past_day(path, client, now)]
 
     def _is_past_day(self, path: str, client: str, now: int) -> bool:
-        is_leaf = self._folders[path][1] == 0 and _ROOTS[client][1] > 1
+        is_leaf = self._folders[path][1] == 0 and self._depths[client] > 1
         return is_leaf and 0 < self._listed.get(path, 0) < now - 2 * int(HOT * 1e9)
 
     def _list(self, path: str, now: int, changed: dict[str, _Seen]) -> None:

@@ -83,6 +83,12 @@ def test_end_of_turn(client: str) -> None:
     assert [each.kind for each in read(client, [*made.begin(), *made.end()])][-1] is Kind.TURN
 
 
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_subagent_ends_with_its_answer(client: str) -> None:
+    made = ClaudeWriter("/d", agent="a0ff") if client == "claude" else CodexWriter("/d", "child", parent="root")
+    assert [each.kind for each in read(client, [*made.begin(), *made.end()])][-1] is Kind.END
+
+
 def test_interruption_ends_the_turn() -> None:
     text = {"type": "text", "text": "[Request interrupted by user for tool use]"}
     lines = [CLAUDE.line("user", message={"role": "user", "content": [text]})]

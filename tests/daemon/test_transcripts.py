@@ -210,6 +210,11 @@ def test_following_can_be_turned_off(project: Path, how: str) -> None:
     assert rows(project) == {}
 
 
+def test_user_without_a_home_folder_has_no_transcripts(project: Path) -> None:
+    for variables in ({"HOME": "none"}, {"HOME": "/nonexistent"}):
+        assert installed(project, "watch", "--once", **variables).code == 0
+
+
 # --- odd files --------------------------------------------------------------------------------------------------------
 
 

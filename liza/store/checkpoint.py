@@ -22,7 +22,7 @@ HALT_RESTORED = (
 )
 _TRIP = rb"(?m)^trip: ([0-9a-f]{12})\s*$"
 _TIME = rb"(?m)\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\s*$"
-_FIELD = rb"(?m)^(pattern|severity|message|restored): (.+?)\s*$"
+_FIELD = rb"(?m)^(pattern|severity|message|tripped_by|restored): (.+?)\s*$"
 _DEGRADED = rb"(?m)\A[^\n]*\ndegraded: (.+?)\s*$"
 _LONG = 2000  # characters of a person's message; what is read of the file holds it
 
@@ -33,7 +33,7 @@ class Checkpoint(NamedTuple):
     trip_id: str | None  # None: a human made it
     time: str | None
     mtime: float
-    fields: Mapping[str, str] = MappingProxyType({})  # pattern, severity, message, restored: as written, unchecked
+    fields: Mapping[str, str] = MappingProxyType({})  # of the trip, as written, unchecked
 
     @property
     def is_restored(self) -> bool:
@@ -111,7 +111,8 @@ def make(path: str, trigger: Mapping[str, Any], is_committed: bool = False, rest
         return
     # One line each, whatever a person wrote: no text may pass for another trip.
     lines = {name: one_line(trigger.get(name) or "unknown", 100) for name in ("timestamp", "pattern", "severity")}
-    more = {"message": one_line(trigger.get("message") or "", _LONG), "restored": restored or ""}
+    more = {"message": one_line(trigger.get("message") or "", _LONG)}
+    more |= {"tripped_by": one_line(trigger.get("tripped_by") or "", 100), "restored": restored or ""}
     text = (
         f"{lines['timestamp']}\n"
         f"pattern: {lines['pattern']}\n"

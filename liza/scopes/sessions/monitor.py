@@ -126,7 +126,8 @@ class Monitor:
 
     def problems(self) -> list[Problem]:
         """What was put aside, and files of steps that cannot be read."""
-        return [*aside_problems(self.paths), *(each.as_problem() for each in self.windows.unreadable)]
+        found = (*self.windows.unreadable, *self.windows.vanished.values())
+        return [*aside_problems(self.paths), *(each.as_problem() for each in found)]
 
     def poll(self, board: Board, document: Document, rules: RuleSet, now: datetime) -> Polled:
         """Enter what hooks have reported, stop or warn the sessions for which a rule matches, and bring halt files and
@@ -165,7 +166,8 @@ class Monitor:
         self._pruned = now
         kept = {**{name: limit.default for name, limit in KEEP_STEPS.items()}, **rules.blocks.get("keep_steps", {})}
         with suppress(OSError):
-            steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
+            gone = steps.prune(self.paths, days=kept["days"], most_bytes=int(kept["megabytes"] * 1e6))
+            self.windows.forget(gone)
             spool.prune(self.paths, days=kept["days"])
 
     def _act(

@@ -1,7 +1,8 @@
 """All sessions of a blackboard, read from their files; a file that has grown is read from where the last read ended."""
 
+import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ class StepWindows:
         self.paths = paths
         self.sessions: dict[str, StepWindow] = {}
         self.unreadable: list[Unreadable] = []  # files that cannot be read; they hold up no other
+        self.vanished: dict[str, Unreadable] = {}  # files that another program removed, cut or replaced
         self._read: dict[str, _Read] = {}
         self._idle: dict[str, tuple[Sequence[Kept], StepWindow]] = {}  # all others, without their steps
 
@@ -43,7 +45,9 @@ class StepWindows:
             self.unreadable.append(error)
             return frozenset()
         for name in self._read.keys() - kept.keys():
-            self.sessions.pop(self._read.pop(name).session, None)
+            if not os.path.lexists(os.path.join(self.paths.steps, name)):
+                self._note_vanished(name)
+            self.forget([name])
         for name, files in kept.items():
             known = self._read.get(name)
             if known is None or (known.inode, known.end) != (files[-1].inode, files[-1].size):
@@ -52,6 +56,18 @@ class StepWindows:
                 except Unreadable as error:
                     self.unreadable.append(error)
         return frozenset(changed)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Read these files anew, if they are there: they are old, or were deleted on purpose."""
+        for name in names:
+            if (known := self._read.pop(name, None)) is not None:
+                self.sessions.pop(known.session, None)
+
+    def _note_vanished(self, name: str) -> None:
+        message = "steps that were read have been removed by another program; those of the session count from there"
+        file = os.path.join(self.paths.steps, name)
+        hint = "find out who did it; to stop the session: liza session stop"
+        self.vanished[name] = Unreadable(message, hint=hint, file=file)
 
     def idle_sessions(self) -> dict[str, StepWindow]:
         """The sessions that were not active lately, for what they used."""
@@ -95,7 +111,9 @@ class StepWindows:
         """Read what was appended since; the file that was read last may have been put aside meanwhile."""
         place = next((i for i, each in enumerate(files) if known is not None and each.inode == known.inode), None)
         if known is None or place is None or files[place].size < known.end:  # not read before, or by other means
-            self.sessions.pop(known.session if known is not None else "", None)
+            if known is not None:
+                self._note_vanished(name)
+                self.forget([name])
             past = steps.read_past(self.paths, [each.name for each in files], _NOTE)
             self._add(name, past.lines, changed)
             inode, end = past.inode, past.end

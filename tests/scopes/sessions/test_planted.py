@@ -12,6 +12,7 @@ import pytest
 
 from tests.cli.run import environment, installed, liza
 from tests.clients.hook import SESSION, event, failing, run, spooled
+from tests.daemon.daemon import until
 from tests.scopes.sessions.test_sessions import OTHER, fail, look, sessions
 
 BEFORE = event("PreToolUse", tool_name="Bash", tool_input={"command": "pytest -q"}, tool_use_id="next")
@@ -149,3 +150,23 @@ def test_events_on_a_full_disk_wait_and_are_entered_once(folder: Path, tmp_path:
     assert "bug" not in done.stdout + done.stderr
     lines = (tmp_path / "shown.steps").read_text().splitlines()
     assert sorted(line.count('"event"') for line in lines if '"tool"' in line) == [1] * 5
+
+
+@pytest.mark.parametrize("how", ["removed", "cut", "replaced"])
+def test_steps_that_vanish_are_alarmed(folder: Path, how: str) -> None:
+    """The daemon has read them; an agent would like it to start over."""
+    file = folder / ".liza" / "steps" / f"{SESSION}.jsonl"
+    alerts = folder / ".liza" / "alerts.log"
+    try:
+        assert installed(folder, "watch", "--background").code == 0
+        fail(folder, 2)
+        until(lambda: not spooled(folder) and file.stat().st_size > 0, "they are entered")
+        fail(folder, 1, session=OTHER)
+        until(lambda: not spooled(folder), "those of another are entered")
+        assert not alerts.exists()
+        if how == "replaced":
+            file.rename(file.with_name("away"))
+        file.write_text("") if how != "removed" else file.unlink()
+        until(lambda: str(file) in alerts.read_text(), "it is alarmed")
+    finally:
+        liza(folder, "watch", "--stop")

@@ -24,11 +24,12 @@ def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
 
 @click.command("gate")
 @_scope_options
+@click.option("--strict", is_flag=True, help="Also stop if a name is not on the blackboard.")
 @click.option("--wait", is_flag=True, help="Wait until work may continue.")
 @click.option("--timeout", metavar="SECONDS", type=float, help="With --wait: give up after this long (exit code 2).")
 @common
 @click.pass_context
-def command(ctx: click.Context, /, wait: bool, timeout: float | None, **scopes: str | None) -> int:
+def command(ctx: click.Context, /, strict: bool, wait: bool, timeout: float | None, **scopes: str | None) -> int:
     """For agents' hooks: may work continue?
 
     Exit code 0 means continue, also without a blackboard. Anything else is 2, with the reason on stderr.
@@ -48,8 +49,10 @@ def command(ctx: click.Context, /, wait: bool, timeout: float | None, **scopes: 
         while wait and not answer and (until is None or time.monotonic() < until):
             time.sleep(_POLL)
             answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
-        for note in answer.notes:
+        for note in (*answer.notes, *answer.unknown):
             warn(note)
+        if strict and answer.unknown:
+            return bare_gate.stop("a name is not on the blackboard", "correct the name, or leave --strict out")
         return bare_gate.CONTINUE if answer else bare_gate.stop(answer.why, answer.hint)
     except Exception as error:  # noqa: BLE001 - a gate that fails must not let anything through
         return bare_gate.stop(str(error), "fix that, then try again; see: liza validate")

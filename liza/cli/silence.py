@@ -9,7 +9,7 @@ from liza.cli import envelope, show
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person
 from liza.clients.caller import require_person
-from liza.errors import LizaError, WrongUsage
+from liza.errors import LizaError, Refused, WrongUsage
 from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
@@ -56,7 +56,11 @@ def add_command(
     board = call.board
     require_person(board.paths, "liza silence add")
     rules = read_rules(board.paths.rules)
-    compiled = find_rule(rules, rule, rules.rules)
+    compiled = find_rule(rules, rule, rules.all)
+    if compiled not in rules.rules:
+        kind = "an alarm" if compiled in rules.alarms else "a rule that stops one session, claim, slice or loop"
+        hint = f"to switch it off for a while: {rule} with mode: observe in {board.paths.rules}; see: liza rules list"
+        raise Refused(f"{rule} is {kind}: only rules that halt everyone can be silenced", hint=hint)
     match = _fields(words)
     seconds = parse_duration(length)
     if not seconds or seconds < 1:

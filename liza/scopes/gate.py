@@ -9,7 +9,7 @@ from typing import Any
 from liza.errors import LizaError, Unreadable
 from liza.halt import halt_reason
 from liza.scope_names import SCOPES
-from liza.scopes.change import read_usable
+from liza.scopes.change import read_usable, unknown_record
 from liza.scopes.gate_answer import Gate
 from liza.scopes.scope import Scope
 from liza.scopes.table import load
@@ -42,6 +42,7 @@ def check_gate(root: str | None, wanted: Mapping[str, str | None], now: datetime
 def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
     board.read()  # an unreadable blackboard stops every scope of it
     notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     for word, name in named.items():
         if not name.strip():  # a variable that a hook forgot to set must not open the gate
             return Gate(f"no {word} is named", f"give its name after --{word}")
@@ -50,10 +51,10 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
         meant = scope.ids_of(board.read().data.get(scope.section.name), name)
         for each in (id_ for record in meant for id_ in (record, *scope.ancestors(board.paths, record))):
             gate = check(board, each, now)
-            notes += gate.notes
+            notes, unknown = notes + gate.notes, unknown + gate.unknown
             if not gate:
-                return gate._replace(notes=notes)
-    return Gate(notes=notes)
+                return gate._replace(notes=notes, unknown=unknown)
+    return Gate(notes=notes, unknown=unknown)
 
 
 def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> Gate:
@@ -66,7 +67,12 @@ def _check_record(scope: Scope[Any], board: Board, name: str, now: datetime) -> 
     lost = next((each for each in scope.missing(board, document.data) if each.name == name), None)
     if record is None:  # not on the blackboard: open, unless it was removed while stopped
         notes = _notes_on_unknown(scope, board.paths)
-        return Gate(notes=notes) if lost is None else Gate(lost.text, scope.how_to_continue(name, None), notes)
+        if lost is not None:
+            return Gate(lost.text, scope.how_to_continue(name, None), notes)
+        if scope.source is not None:
+            return Gate(notes=notes)  # a session is on the blackboard only once it was stopped
+        unknown = unknown_record(document, scope.section, name)
+        return Gate(notes=notes, unknown=(f"{unknown.message}; {unknown.hint}",))
     rules = scope.rules_of(board.paths)
     evaluator = scope.evaluator(rules, os.environ, now)
     settings, record = evaluator.settings, scope.reconcile(name, record, evaluator, document.data).record

@@ -14,6 +14,7 @@ class Gate(NamedTuple):
     why: str = ""  # what stops them
     hint: str = ""  # what to do about it
     notes: tuple[str, ...] = ()  # warnings that stop nothing
+    unknown: tuple[str, ...] = ()  # names that are not on the blackboard; they stop nothing either
 
     def __bool__(self) -> bool:
         return not self.why

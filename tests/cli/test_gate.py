@@ -152,7 +152,7 @@ SCOPED = {
 def test_scoped_gate_reads_the_board(tmp_path: Path, options: tuple[str, ...], code: int) -> None:
     ran = gate(Board(tmp_path, SCOPES), *options)
     assert ran.code == code
-    assert bool(ran.err) == (code == STOP)
+    assert ("hint: " in ran.err) == (code == STOP)
 
 
 @pytest.mark.parametrize(("name", "code"), [("daily", STOP), ("unknown", GO_ON)])
@@ -162,6 +162,15 @@ def test_scoped_gate_reports_unusable_rules(tmp_path: Path, name: str, code: int
     board.rules.write_text("rules: [{name: x}]\n")
     ran = gate(board, "--loop", name)
     assert (ran.code, str(board.rules) in ran.err) == (code, True)
+
+
+@pytest.mark.parametrize("option", ["--claim", "--slice", "--loop"])
+def test_unknown_name_warns_and_stops_if_strict(tmp_path: Path, option: str) -> None:
+    board = Board(tmp_path, SCOPES)
+    ran = gate(board, option, "no-such-name")
+    assert (ran.code, "no-such-name" in ran.err) == (GO_ON, True)
+    strict = gate(board, option, "no-such-name", "--strict")
+    assert (strict.code, "hint: " in strict.err) == (STOP, True)
 
 
 def test_scoped_gate_stops_for_checkpoint(tmp_path: Path) -> None:

@@ -287,3 +287,11 @@ def test_concurrent_expire_happens_once(tmp_path: Path) -> None:
 
 
 _QUIET: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+
+
+@pytest.mark.parametrize("rule", ["gossip_loop", "test_trip", "no_file_changes", "repeated_failure", "task_blocked"])
+def test_rule_that_halts_no_one_is_refused_with_the_reason(tmp_path: Path, rule: str) -> None:
+    board(tmp_path)
+    ran = liza(tmp_path, "silence", "add", rule, "--all", "--for", "1h", "-m", "known", "--json")
+    assert (ran.code, ran.json["status"]) == (1, "refused")
+    assert ran.json["problems"][0]["hint"]

@@ -34,7 +34,7 @@ def test_session_without_a_call_for_long_is_alarmed(folder: Path) -> None:
     assert alarmed(folder) == {SESSION}
 
 
-@pytest.mark.parametrize(("at", "silent"), [(time.time(), set()), (LONG_AGO + 60, {CHILD})])
+@pytest.mark.parametrize(("at", "silent"), [(time.time(), set()), (LONG_AGO + 60, {CHILD})], ids=["works", "silent"])
 def test_session_that_waits_for_its_subagent_is_not_silent(folder: Path, at: float, silent: set[str]) -> None:
     """If anyone is, it is the subagent."""
     work(folder, LONG_AGO)

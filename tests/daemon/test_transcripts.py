@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -278,6 +279,22 @@ def test_odd_files_in_place_of_transcripts_harm_nothing(project: Path) -> None:
     assert "\x1b[2J" not in liza(project, "sessions").out
 
 
+def test_secrets_and_invalid_lines_are_not_stored(project: Path) -> None:
+    made = running("codex", project)
+    secret = "sk-ant-0123456789abcdef0123"
+    file = place(project, made)
+    append(file, [*made.begin(), *made.call("t0", f"curl -H 'x: {secret}'", f"denied: {secret}\n")])
+    with file.open("ab") as stream:
+        stream.write(
+            b'{"type": "response_item", \n\xff\xfe\n[]\n' + raw(made.call("t1")).replace(b"pytest", b"py\xfftest")
+        )
+    look(project)
+    assert [step["id"] for step in made_steps(project, made.session)] == ["t0", "t1"]
+    kept = b"".join(each.read_bytes() for each in (project / ".liza").rglob("*") if each.is_file())
+    assert b"0123456789abcdef0123" not in kept
+    assert all(each.stat().st_mode & 0o777 == 0o600 for each in (project / ".liza" / "steps").iterdir())
+
+
 def test_of_a_huge_transcript_the_end_is_followed(project: Path) -> None:
     made = running("claude", project)
     file = place(project, made)
@@ -302,6 +319,14 @@ def test_sessions_of_long_ago_are_not_read(project: Path) -> None:
     assert rows(project) == {}
     append(file, made.call("t2"))  # it is resumed
     until(lambda: number_of_steps(project, made.session) == 2)
+
+
+@pytest.mark.parametrize(("minutes", "state"), [(5, "running"), (60, "ended")])
+def test_session_that_nobody_goes_on_with_has_ended(project: Path, minutes: int, state: str) -> None:
+    made = writer("claude", project, clock=Clock(datetime.now(UTC) - timedelta(minutes=minutes)))
+    append(place(project, made), [*made.begin(), *made.call("t0"), *made.end()])
+    look(project)
+    assert rows(project)[made.session]["state"] == state
 
 
 def test_session_that_is_stopped_is_resumed(project: Path) -> None:

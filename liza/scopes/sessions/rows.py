@@ -1,10 +1,11 @@
 """The list of sessions, running and stopped ones, and which of them is meant by a name."""
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from liza.errors import Refused
-from liza.model import MAPPINGS
+from liza.model import MAPPINGS, parse_time
 from liza.scopes.records import named_records
 from liza.scopes.scope import ASKED, ENDED, HALTED, HOOK, RUNNING, STREAM, TRANSCRIPT, SessionRow, Spent
 from liza.scopes.sessions.fields import SESSIONS, STOPPED, open_trip, status_of
@@ -12,6 +13,8 @@ from liza.scopes.sessions.spending import SHIPPED, Terms, spent_in, usage_of
 from liza.scopes.sessions.step_window import StepWindow
 from liza.store.document import Document
 from liza.text import did_you_mean, value_text
+
+LEFT = 1800.0  # seconds after its last answer, after which a session without a hook has ended
 
 
 def session_rows(section: Any, sessions: Mapping[str, StepWindow], terms: Terms = SHIPPED) -> list[SessionRow]:
@@ -60,7 +63,16 @@ def _state(window: StepWindow | None, status: str) -> str:
     """A session that no hook reports, such as one known from its transcript, cannot be held: it is only asked."""
     if window is None or window.ended:
         return ENDED
-    return RUNNING if status != STOPPED else HALTED if window.is_hooked else ASKED
+    if status == STOPPED:
+        return HALTED if window.is_hooked else ASKED
+    return ENDED if _is_left(window) else RUNNING
+
+
+def _is_left(window: StepWindow) -> bool:
+    """Whether nobody went on with a session after its last answer: a transcript does not say when it ends."""
+    last = parse_time(window.last)
+    is_waiting = window.is_turn_over and _source(window) == TRANSCRIPT
+    return is_waiting and last is not None and (datetime.now(UTC) - last).total_seconds() > LEFT
 
 
 def _source(window: StepWindow) -> str:

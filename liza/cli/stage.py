@@ -1,7 +1,6 @@
 """`liza stage advance`, `data`, `close` and `list`."""
 
 from collections.abc import Callable
-from shlex import quote
 
 import click
 
@@ -10,7 +9,8 @@ from liza.cli.claim.options import context_of
 from liza.cli.group import Call, Family, by_option, common, plain
 from liza.cli.options import person, plain_words
 from liza.scopes.claims import evaluate, missing_disputes, stage_changes, stages
-from liza.scopes.claims.change import ways_out
+from liza.scopes.claims.change import reexamine_command, ways_out
+from liza.scopes.claims.disputes import NEW_DATA, STAGE_TRANSITION
 from liza.scopes.claims.stage_changes import Blocked, StageResult
 from liza.text import plural, printable
 
@@ -95,6 +95,7 @@ def _blocked(error: Blocked) -> None:
 
 def _print_result(called: str, staged: StageResult, as_json: bool) -> int:
     waiting = [event.name for event in staged.events if event.kind == "marked"]
+    trigger = NEW_DATA if called == "stage data" else STAGE_TRANSITION
     if as_json:
         events = [event.text for event in staged.events]
         envelope.write(called, "ok", stage=stages.current_stage(staged.stages), events=events, reexamine=waiting)
@@ -104,7 +105,7 @@ def _print_result(called: str, staged: StageResult, as_json: bool) -> int:
     if not staged.events:
         click.echo("nothing to do: already recorded")
     for name in waiting:
-        click.echo(f"  liza claim show {printable(quote(name))}")
+        click.echo(f"  {printable(reexamine_command(name, trigger))}")
     return 0
 
 

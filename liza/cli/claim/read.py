@@ -15,7 +15,7 @@ from liza.cli.streams import read_text, warn
 from liza.errors import LizaError, Refused, location
 from liza.model import MAPPINGS
 from liza.scopes.change import unknown_record
-from liza.scopes.claims import change, evaluate, import_ledger, ledger, missing_disputes, stages, summary
+from liza.scopes.claims import change, cycles, evaluate, import_ledger, ledger, missing_disputes, stages, summary
 from liza.scopes.claims.change import ClaimResult, Context
 from liza.scopes.claims.fields import CLAIMS, is_frozen
 from liza.scopes.claims.record import import_claims
@@ -149,9 +149,10 @@ def summary_command(call: Call, cycle: int | None) -> int:
     """
     context = context_of(call)
     document = context.board.read()
-    chosen = cycle if cycle is not None else change.latest_cycle(document)
+    chosen = cycle if cycle is not None else cycles.present_cycle(change.listed_claims(document))
     if chosen is None:
-        raise Refused("no round has a cycle", hint="record rounds with: liza claim round ID --cycle N ...")
+        hint = "record one with: liza claim round ID --objection TEXT --response TEXT"
+        raise Refused("no round of review was recorded", hint=hint)
     found = summary.summarize_cycle(_listed(context, document), chosen)
     if call.as_json:
         envelope.write(

@@ -52,7 +52,9 @@ def add_command(
 @click.option("--test", "tests", metavar="NAME", multiple=True, help="A test that was run, with its result.")
 @click.option("--confidence", metavar="C", help="New confidence.")
 @click.option("--text", metavar="TEXT", help="New text of the claim.")
-@click.option("--cycle", metavar="N", type=click.IntRange(0), help="The cycle; default: the last one that was named.")
+@click.option(
+    "--cycle", metavar="N", type=click.IntRange(0), help="Its cycle; default: the last one named, else counted."
+)
 @click.option("--reviewer", metavar="NAME", help="Who objects.")
 @click.option("--researcher", metavar="NAME", help="Who answers.")
 @plain

@@ -11,7 +11,7 @@ from liza.cli.show import columns
 from liza.cli.terminal import aligned
 from liza.model import MAPPINGS, mappings_in
 from liza.scopes.claims import dependencies, derived, freeze, ledger
-from liza.scopes.claims.change import ClaimResult, ways_out
+from liza.scopes.claims.change import ClaimResult, reexamine_command, ways_out
 from liza.scopes.claims.disputes import status_before
 from liza.scopes.claims.fields import (
     ACCEPTED,
@@ -24,6 +24,7 @@ from liza.scopes.claims.fields import (
     marks_of,
     open_dispute,
     reference_text,
+    round_count,
     rounds_of,
 )
 from liza.scopes.claims.objections import criterion_text, objections_of
@@ -44,7 +45,7 @@ def table(found: Sequence[ClaimResult]) -> None:
 def _cells(done: ClaimResult) -> tuple[str, str, str]:
     tag = ledger.tag_of(done.claim)
     status = click.style(show.short(tag, 20), fg=_COLOURS.get(tag))
-    return show.short(done.name, 40), status, plural(len(rounds_of(done.claim)), "round")
+    return show.short(done.name, 40), status, plural(round_count(done.claim), "round")
 
 
 def _about(done: ClaimResult) -> str:
@@ -70,7 +71,7 @@ def page(done: ClaimResult) -> Iterator[str]:
     yield from (f"  {line}" for line in wrapped(text_of(claim.get("text") or "(no text)"), min(columns(), WIDE) - 4))
     yield from _facts(claim)
     if done.frozen:
-        yield from _dispute(claim)
+        yield from _dispute(done.name, claim)
     yield from _rounds(done)
     yield from _history(claim)
     for each in done.near:
@@ -92,7 +93,7 @@ def _facts(claim: Mapping[str, Any]) -> Iterator[str]:
         yield f"  human override: {show.short(claim['human_override_rationale'], 200)}"
 
 
-def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
+def _dispute(name: str, claim: Mapping[str, Any]) -> Iterator[str]:
     entry = (open_dispute(claim) or (0, {}))[1]
     cycle = claim.get("dispute_cycle")
     since = [
@@ -118,6 +119,7 @@ def _dispute(claim: Mapping[str, Any]) -> Iterator[str]:
     )
     for mark in marks_of(claim):
         yield f"due for re-examination ({show.short(mark.get('trigger'))}): {show.short(mark.get('detail'), 200)}"
+        yield f"  {show.short(reexamine_command(name, mark.get('trigger')), 300)}"
     for look in mappings_in(entry.get("reexaminations")):
         found = f"{look.get('timestamp')}  {look.get('outcome')} by {look.get('by')}: {look.get('note')}"
         yield f"re-examined {show.short(found, 200)}"

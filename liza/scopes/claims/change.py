@@ -9,7 +9,7 @@ from liza.errors import Refused
 from liza.model import MAPPINGS, Progress
 from liza.rules.evaluate import RuleSet
 from liza.scopes.change import Change, change_record, unknown_record
-from liza.scopes.claims import derived, evaluate, freeze, missing_disputes, states
+from liza.scopes.claims import cycles, derived, evaluate, freeze, missing_disputes, states
 from liza.scopes.claims.fields import CLAIMS, DISPUTED, KILLED, OPEN, is_frozen, is_taken_out, open_dispute, status_of
 from liza.scopes.claims.settings import Settings, settings_of
 from liza.scopes.claims.stages import current_stage
@@ -18,7 +18,7 @@ from liza.scopes.rules_file import read_rules
 from liza.scopes.transition import Event, Transition
 from liza.store.board import Board
 from liza.store.document import Document
-from liza.text import value_text
+from liza.text import text_of, value_text
 
 
 class Context(NamedTuple):
@@ -89,6 +89,12 @@ def ways_out(name: str, is_taken_out: bool = False) -> tuple[str, ...]:
     resolve = f"liza claim resolve {quote(name)}"
     override = f"{resolve} --override STATUS -m WHY --by NAME"
     return (override,) if is_taken_out else (f"{resolve} --new-data REF", f"{resolve} --drop -m WHY", override)
+
+
+def reexamine_command(name: str, trigger: Any) -> str:
+    """The command that records a re-examination."""
+    words = f"{quote(name)} --trigger {quote(text_of(trigger))} --resolved|--unresolved -m NOTE --by NAME"
+    return f"liza claim reexamine {words}"
 
 
 # --- changing one -----------------------------------------------------------------------------------------------------
@@ -171,5 +177,9 @@ def require_not_killed(name: str, claim: Mapping[str, Any]) -> None:
 
 def latest_cycle(document: Document) -> int | None:
     """The last cycle that any claim on the blackboard has seen."""
+    return cycles.latest_cycle(listed_claims(document))
+
+
+def listed_claims(document: Document) -> list[Mapping[str, Any]]:
     found = named_records(document.data.get(CLAIMS.name), CLAIMS.scope)
-    return states.latest_cycle([claim for _, _, claim in found if isinstance(claim, MAPPINGS)])
+    return [claim for _, _, claim in found if isinstance(claim, MAPPINGS)]

@@ -50,6 +50,8 @@ class _Known:
         self.evidence = set(reference_keys([_baseline(claim), *past], "evidence"))
         self.tests = set(reference_keys(past, "test", "tests"))
         self.values = {name: _value(_baseline(claim).get(name)) for name in VALUES}
+        before = [*map(_baseline, mappings_in(claim.get("history"))), *past, _baseline(claim)]
+        self.had = {name: {_value(entry.get(name)) for entry in before} for name in VALUES}
         self.begun = bool(past) or isinstance(claim.get("baseline"), MAPPINGS)
 
     def is_other(self, name: str, value: Any) -> bool:
@@ -60,7 +62,7 @@ class _Known:
         """What in an entry was not known before; it is from now on.
 
         Without a baseline the first round shows how the text and the confidence were; the first entry that names
-        one later has changed it.
+        one later has changed it. Going back to an earlier text or confidence changes nothing.
         """
         changes = set()
         for kind, names in (("evidence", ("evidence",)), ("test", ("test", "tests"))):
@@ -71,8 +73,10 @@ class _Known:
         for name, before in self.values.items():
             value = _value(entry.get(name))
             if value is not None:
-                changes |= {name} if value != before and (before is not None or self.begun) else set()
+                is_new = value not in self.had[name]
+                changes |= {name} if is_new and (before is not None or self.begun) else set()
                 self.values[name] = value
+                self.had[name].add(value)
         return changes
 
 

@@ -226,13 +226,16 @@ def awaits_review(claim: Mapping[str, Any]) -> bool:
 
 
 def mark_stage_transition(name: str, claim: Mapping[str, Any], stage: str, now: datetime) -> Transition:
-    """The pipeline is in another stage than when the dispute was last looked at."""
+    """The pipeline is in another stage than when the dispute was last looked at.
+
+    `stage` of the dispute stays the one in which it began; `seen_in_stage` is the last one that made it due.
+    """
     found = open_dispute(claim)
-    if found is None or _is_changed(claim, ENTRY) or not stage or found[1].get("stage") == stage:
+    since = None if found is None else found[1].get("seen_in_stage", found[1].get("stage"))
+    if found is None or _is_changed(claim, ENTRY) or not stage or since == stage:
         return Transition(dict(claim))
-    since = found[1].get("stage")
     detail = f"in stage {stage}" + (f" (was: {since})" if since else "")
-    return mark_for_reexamination(name, claim, STAGE_TRANSITION, detail, now, stage=stage)
+    return mark_for_reexamination(name, claim, STAGE_TRANSITION, detail, now, seen_in_stage=stage)
 
 
 def reexamine_dispute(

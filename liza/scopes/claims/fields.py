@@ -92,6 +92,11 @@ def past_rounds(claim: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for past in mappings_in(claim.get("history")) for entry in mappings_in(past.get("rounds"))]
 
 
+def round_count(claim: Mapping[str, Any]) -> int:
+    """All rounds of a claim, those of earlier disputes too."""
+    return len(past_rounds(claim)) + len(rounds_of(claim))
+
+
 def reference_text(value: Any) -> str:
     """A reference as a text; people also write `{name: harness, result: failed}`."""
     if isinstance(value, MAPPINGS):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from liza.errors import Refused
 from liza.model import format_time
 from liza.scopes.change import apply_reconciled, log_events
-from liza.scopes.claims import change, evaluate, import_ledger, missing_disputes, states
+from liza.scopes.claims import change, cycles, evaluate, import_ledger, missing_disputes, states
 from liza.scopes.claims.change import ClaimResult, Context, Frozen, context_of
 from liza.scopes.claims.fields import CLAIMS, claim_event
 from liza.scopes.claims.states import Fields, Round
@@ -52,8 +52,9 @@ def record_round(context: Context, name: str, given: Round) -> Recording[ClaimRe
 
     def after(document: Document, claim: Mapping[str, Any]) -> Transition:
         change.require_not_killed(name, claim)
-        cycle = given.cycle if given.cycle is not None else change.latest_cycle(document)
-        grown = states.add_round(claim, given._replace(cycle=cycle), context.now)
+        cycle = cycles.next_cycle(change.listed_claims(document), claim, given)
+        numbered = given._replace(cycle=cycle.number)
+        grown = states.add_round(claim, numbered, context.now, counted=cycle.is_counted)
         return change.reconcile_claim(context, document, name, grown)
 
     def make() -> ClaimResult:

@@ -23,6 +23,7 @@ from liza.scopes.claims.fields import (
     history_of,
     open_dispute,
     past_rounds,
+    round_count,
     rounds_of,
     status_of,
 )
@@ -68,8 +69,8 @@ def new_claim(name: str, fields: Fields, now: datetime) -> Transition:
     )
 
 
-def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
-    """After one more round.
+def add_round(claim: Mapping[str, Any], given: Round, now: datetime, *, counted: bool = False) -> Claim:
+    """After one more round, whose cycle was `counted` if nobody named it.
 
     A round has each text, confidence and evidence that no earlier round has, so that what was changed since the
     last one, with a command or by hand, is seen in it. What no round has had so far is the claim's baseline.
@@ -86,6 +87,7 @@ def add_round(claim: Mapping[str, Any], given: Round, now: datetime) -> Claim:
     entry |= {
         name: value for name in ("cycle", "reviewer", "researcher") if (value := getattr(given, name)) is not None
     }
+    entry |= {"cycle_counted": True} if counted else {}
     entry |= _objection_fields(given.objections)
     entry |= {name: list(value) for name, value in (("evidence", evidence), ("tests", given.tests)) if value}
     entry |= new
@@ -117,19 +119,10 @@ def _number(claim: Mapping[str, Any]) -> int:
     return max([*numbers, len(known)]) + 1
 
 
-def latest_cycle(section: Sequence[Mapping[str, Any]]) -> int | None:
-    """The last cycle that any claim has seen."""
-    cycles = [
-        cycle
-        for claim in section
-        for entry in (*past_rounds(claim), *rounds_of(claim), *history_of(claim))
-        if isinstance(entry, MAPPINGS) and type(cycle := entry.get("cycle")) is int
-    ]
-    return max(cycles, default=None)
-
-
-def last_cycle(claim: Mapping[str, Any]) -> Any:
-    return next((entry["cycle"] for entry in reversed(rounds_of(claim)) if entry.get("cycle") is not None), None)
+def dispute_cycle(claim: Mapping[str, Any]) -> Any:
+    """The cycle of the last round that names one; where none does, each round counts as one."""
+    named = (entry["cycle"] for entry in reversed(rounds_of(claim)) if entry.get("cycle") is not None)
+    return next(named, round_count(claim) or None)
 
 
 # --- what people decide ---------------------------------------------------------------------------------------------
@@ -199,7 +192,7 @@ def reconcile_record(
     unresolved = _unresolved(name, matches, records)
     why = reason_text(matches[0], " ".join(unresolved[0].text[:2000].split())[:300])
     by = _same_by(name, matches[0], records)
-    return begin_dispute(name, claim, matches[0].rule.name, why, unresolved, by, last_cycle(claim), stage, now)
+    return begin_dispute(name, claim, matches[0].rule.name, why, unresolved, by, dispute_cycle(claim), stage, now)
 
 
 def _unresolved(name: str, matches: Sequence[Match], records: Sequence[Record]) -> list[Objection]:

@@ -62,7 +62,8 @@ def _of(entry: Mapping[str, Any], cycle: Any) -> bool:
 
 def _reviewed(listed: Listed, cycle: Any) -> Iterator[tuple[str, int, tuple[str, ...]]]:
     for name, claim in listed:
-        found = [changes for entry, changes in derived.all_rounds(claim) if _is(entry.get("cycle"), cycle)]
+        rounds = enumerate(derived.all_rounds(claim), 1)
+        found = [changes for place, (entry, changes) in rounds if _is(entry.get("cycle", place), cycle)]
         if found:
             yield name, len(found), tuple(sorted({each for changes in found for each in changes}))
 

@@ -78,7 +78,7 @@ def test_any_text_is_kept_and_stays_text_in_ledger(lab: Claims, text: str) -> No
     shown = ledger_of(lab)
     assert structure(shown) == [
         "# Claim Ledger", "**In dispute", "## C-001 [DISPUTED]", "- **Status", "- **Text", "- **Dispute reason",
-        "- **Researcher position", "- **Disputed at", "- **Previous status", "- **Rounds",
+        "- **Researcher position", "- **Dispute cycle", "- **Disputed at", "- **Previous status", "- **Rounds",
     ]  # fmt: skip
     assert not re.search(r"(?<!\\)<(script|img|!--|http)|(?<!\\)\]\(|(?<!\\)\*\*bold|(?<!\\)`", shown)
     for words, code in ((("show", "C-001"), 3), (("list",), 3), (("summary", "--cycle", "1"), 0)):
@@ -320,7 +320,30 @@ def test_resolved_dispute_is_in_the_summary_of_its_cycle(lab: Claims) -> None:
     assert "None." in lab.run("claim", "summary", "--cycle", "7").out
 
 
-def test_summary_needs_a_cycle(lab: Claims) -> None:
-    lab.dispute()
-    ran = lab.run("claim", "summary")
-    assert (ran.code, "--cycle N" in ran.err) == (1, True)
+def test_unnamed_cycles_are_counted(lab: Claims) -> None:
+    """A cycle is over when a claim that it reviewed gets its next objection; a test alone belongs to the last one."""
+    lab.add("C-001")
+    lab.add("C-002")
+    assert lab.run("claim", "summary").code == 1
+    assert lab.codes("A", "A") == [0, 0]
+    assert lab.round("B", name="C-002").code == 0
+    assert lab.claim("round", "C-002", "--test", "t=passed").code == 0
+    assert lab.codes("A") == [3]
+    cycles = {name: [each["cycle"] for each in lab.at(name)["rounds"]] for name in lab.claims}
+    assert cycles == {"C-001": [1, 2, 3], "C-002": [2, 2]}
+    assert lab.at()["dispute_cycle"] == 3
+    (dispute,) = json_of(lab.run("claim", "summary", "--json"))["disputes"]
+    assert (dispute["new"], dispute["since_cycle"]) == (True, 3)
+    assert lab.round("B", words="--cycle 9", name="C-002").code == 0
+    assert lab.round("B", name="C-002").code == 0
+    assert [each["cycle"] for each in lab.at("C-002")["rounds"][-2:]] == [9, 9], "who names cycles names the next one"
+
+
+def test_rounds_by_others_without_a_cycle_count_as_one_each(lab: Claims) -> None:
+    rounds = "".join("      - {objection: A, response: b}\n" for _ in range(3))
+    lab.write(f"version: 1\nclaims:\n  C-001:\n    status: OPEN\n    text: x\n    rounds:\n{rounds}")
+    lab.run("analyze")
+    assert lab.at()["dispute_cycle"] == 3
+    summary = json_of(lab.run("claim", "summary", "--json"))
+    assert (summary["cycle"], [each["rounds"] for each in summary["reviewed"]]) == (3, [1])
+    assert [each["new"] for each in summary["disputes"]] == [True]

@@ -38,6 +38,18 @@ def test_stage_changed_by_hand_marks_disputed_claims(lab: Claims) -> None:
     assert lab.text.partition("circuit_breaker:")[0] == before.partition("circuit_breaker:")[0]
 
 
+def test_dispute_keeps_the_stage_in_which_it_began(lab: Claims) -> None:
+    lab.stage("advance", "S2")
+    lab.dispute()
+    assert "liza claim reexamine C-001 --trigger stage_transition" in lab.stage("advance", "S3").out
+    assert lab.stage("advance", "S4").code == 0
+    (dispute,) = lab.disputes()
+    assert (dispute["stage"], dispute["seen_in_stage"]) == ("S2", "S4")
+    assert lab.at()["reexamine"][0]["detail"] == "in stage S4 (was: S3)"
+    assert "liza claim reexamine C-001 --trigger stage_transition" in lab.claim("show", "C-001").out
+    assert lab.run("validate").code == 0
+
+
 def test_closing_a_stage_is_not_a_transition(lab: Claims) -> None:
     lab.stage("advance", "S2")
     lab.dispute()

@@ -1,5 +1,7 @@
 """The three ways out of a dispute: each needs its reason, is logged, and is kept in the claim's history."""
 
+import re
+
 import pytest
 
 from tests.scopes.claims.run import HARNESS, Claims, frozen_part, json_of
@@ -105,10 +107,24 @@ def test_reason_may_start_with_an_at_sign(lab: Claims) -> None:
     assert lab.disputes()[0]["rationale"] == "@ann says so"
 
 
-def test_override_may_use_an_own_status(lab: Claims) -> None:
+def test_own_status_must_be_on_the_blackboard_already(lab: Claims) -> None:
     lab.dispute()
-    assert lab.claim("resolve", "C-001", "--override", "paper-grade", "-m", "x", "--by", "ann").code == 0
-    assert lab.at()["status"] == "PAPER-GRADE"
+    lab.add("C-002")
+    override = ("resolve", "C-001", "--override", "paper-grade", "-m", "x", "--by", "ann")
+    promote = ("promote", "C-002", "--to", "PAPER-GRADE")
+    before = lab.text
+    assert [lab.claim(*words).code for words in (override, promote)] == [1, 1]
+    assert lab.text == before
+    lab.add("C-003")
+    lab.edit("status: OPEN\n    text: the text of C-003", "status: Paper-Grade\n    text: the text of C-003")
+    assert [lab.claim(*words).code for words in (override, promote)] == [0, 0]
+    assert [lab.at(name)["status"] for name in ("C-001", "C-002")] == ["PAPER-GRADE"] * 2
+
+
+def test_list_counts_the_rounds_of_a_resolved_dispute(lab: Claims) -> None:
+    lab.dispute()
+    lab.claim("resolve", "C-001", "--drop", "-m", "untestable")
+    assert re.search(r"C-001\s+KILLED\s+3 rounds", lab.run("claim", "list").out)
 
 
 def test_repeated_decision_is_accepted_and_another_refused(lab: Claims) -> None:

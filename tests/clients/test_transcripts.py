@@ -54,6 +54,37 @@ def test_claude_result_has_what_the_hook_is_given() -> None:
     assert json.loads(str(found.result)) == given
 
 
+GIVEN = {"command": "make"}
+EDIT = {"file_path": "/a.py", "old_string": "x", "new_string": "y"}
+REFUSED = "<tool_use_error>String to replace not found in file.</tool_use_error>"
+SAME = {
+    "ok": (
+        CLAUDE.tool("t1", "Bash", GIVEN, "fine", {"stdout": "fine", "stderr": "", "interrupted": False}),
+        {"hook_event_name": "PostToolUse", "tool_response": {"stdout": "fine", "stderr": "", "interrupted": False}},
+    ),
+    "failed": (
+        CLAUDE.tool("t1", "Bash", GIVEN, f"Exit code 1\n{FAILED}", f"Error: Exit code 1\n{FAILED}", ok=False),
+        {"hook_event_name": "PostToolUseFailure", "error": f"Exit code 1\n{FAILED}"},
+    ),
+    "refused": (
+        CLAUDE.tool("t1", "Edit", EDIT, REFUSED, "Error: String to replace not found in file.", ok=False),
+        {"hook_event_name": "PostToolBatch", "tool_calls": [
+            {"tool_name": "Edit", "tool_input": EDIT, "tool_use_id": "t1", "tool_response": REFUSED}]},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "payload"), SAME.values(), ids=list(SAME))
+def test_claude_step_is_that_of_its_hook(lines: list[Line], payload: dict[str, Any]) -> None:
+    from liza.clients.claude import read_event
+
+    call = {"tool_name": "Bash", "tool_input": lines[0]["message"]["content"][0]["input"], "tool_use_id": "t1"}
+    common = {"session_id": CLAUDE.session, "cwd": "/home/dev/shop", "model": "model-a"}
+    (hooked,) = steps_of(read_event({**call, **common, **payload}), "2026-01-01T00:00:00Z")
+    (found,) = [event for event in read("claude", lines) if event.calls]
+    assert list(steps_of(found, "2026-01-01T00:00:00Z")) == [hooked]
+
+
 def test_claude_parallel_calls() -> None:
     use = [{"type": "tool_use", "id": f"t{n}", "name": "Bash", "input": {"command": f"c{n}"}} for n in (1, 2)]
     results = [{"type": "tool_result", "tool_use_id": f"t{n}", "content": f"r{n}"} for n in (2, 1)]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 Line = dict[str, Any]
 SESSION = "5b1d9c62-7e0a-4c3f-8a54-90c1d2e3f4a5"
@@ -43,8 +44,9 @@ class ClaudeWriter:
     def line(self, kind: str, **fields: Any) -> Line:
         about = {"agentId": self.agent} if self.agent else {}
         return {
-            "parentUuid": None, "isSidechain": self.agent is not None, "type": kind, "timestamp": self.clock(),
-            "cwd": self.cwd, "sessionId": self.session, "version": "2.1.197", "gitBranch": "task-7", **about, **fields,
+            "uuid": str(uuid4()), "parentUuid": None, "isSidechain": self.agent is not None, "type": kind,
+            "timestamp": self.clock(), "cwd": self.cwd, "sessionId": self.session, "version": "2.1.197",
+            "gitBranch": "task-7", **about, **fields,
         }  # fmt: skip
 
     def begin(self) -> list[Line]:

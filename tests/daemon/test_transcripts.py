@@ -139,6 +139,22 @@ def test_codex_exit_code_makes_a_hooked_call_a_failure(project: Path) -> None:
     assert "repeated_failure" in board["sessions"][made.session]["current_trip"]["rules"]
 
 
+@pytest.mark.parametrize("client", ["claude", "codex"])
+def test_lines_copied_from_the_session_that_is_continued_are_not_its_steps(project: Path, client: str) -> None:
+    """A fork begins with the lines of the session before, whose failures a person may have dealt with."""
+    made = running(client, project)
+    lines = [*made.begin(), *(line for n in range(4) for line in made.call(f"t{n}"))]
+    append(place(project, made), lines)
+    start(project)
+    until(lambda: number_of_steps(project, made.session) == 4)
+    fork = running(client, project, "forked")
+    copies = json.loads(json.dumps(lines[1:]).replace(made.session, "forked"))
+    append(place(project, fork), [*fork.begin(), *copies, *fork.call("t9")])
+    until(lambda: number_of_steps(project, "forked") == 1)
+    row = rows(project)["forked"]
+    assert (row["tokens"], row["session_status"]) == (100, "ACTIVE")
+
+
 def test_restarted_daemon_goes_on_where_the_last_one_ended(project: Path) -> None:
     made = running("claude", project)
     file = place(project, made)

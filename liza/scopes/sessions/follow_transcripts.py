@@ -133,10 +133,11 @@ class Follower:
     ) -> int:
         lines: dict[str, list[dict[str, Any]]] = {}
         calls: dict[str, set[str]] = {}
+        entered = [window.events for window in windows.values()]
         for each in events:
             window = windows.get(each.session)
-            if window is not None and each.event in window.events:
-                continue
+            if any(each.event in events for events in entered):
+                continue  # known, or copied from the session that this one continues
             new = lines.setdefault(each.session, [])
             if window is None and not new:
                 path = followed.file.path

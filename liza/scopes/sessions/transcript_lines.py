@@ -48,7 +48,8 @@ def events_of(client: str, transcript: Transcript, raw: bytes, now: datetime) ->
     if line is None:
         return
     at = parse_time(line.get("timestamp")) or now
-    name = event_name(client, raw)
+    uuid = line.get("uuid")  # the same where Claude Code has copied the line into a session that continues this one
+    name = event_name(client, uuid.encode(errors="replace") if isinstance(uuid, str) and uuid else raw)
     for event in transcript.read(line):
         yield Line(event.session, name, event, format_time(at), at)
 

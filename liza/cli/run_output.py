@@ -1,7 +1,6 @@
 """How a run is shown: a live line on a terminal, plain lines elsewhere, JSON where a program reads."""
 
 import os
-import re
 import shlex
 import sys
 import time
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from liza.cli import envelope, show
+from liza.cli.agent_lines import harmless, readable
 from liza.clients.caller import agent_sign
 from liza.model import Path, format_time, span_text
 from liza.run.context import described
@@ -33,13 +33,13 @@ from liza.text import of_text, plural, printable
 
 if TYPE_CHECKING:
     from rich.live import Live
+    from rich.text import Text
 
     from liza.notify.sender import Sender
 
 COLOURS = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
 _REFRESH = 0.25  # seconds between two pictures of the live line
 _LONGEST = 4096  # bytes without a line break that are held back
-_COLOUR_CODE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def view(as_json: bool, settings: Settings, paths: Paths, interrupts: Interrupts) -> "Plain":
@@ -305,6 +305,7 @@ class Lively(Plain):
         now = time.monotonic()
         spans = (span_text(timedelta(seconds=now - since)) for since in (self._began, self._first))
         text = Text(no_wrap=True, overflow="ellipsis")
+        text.append_text(self._begun())
         text.append(f"▸ iteration {number}", style="bold")
         text.append(f"  {progress}  ")
         text.append(status, style=COLOURS[status])
@@ -322,16 +323,22 @@ class Lively(Plain):
         *lines, self._held = (self._held + piece).split(b"\n")
         if len(self._held) > _LONGEST:
             lines, self._held = [*lines, self._held], b""
-        if lines and self._live is not None:
-            self._print(self._live, b"\n".join(lines))
+        if self._live is not None:
+            self._live.update(self._picture())  # what was begun is whole now
+            if lines:
+                self._print(self._live, b"\n".join(lines))
 
     def _print(self, live: "Live", raw: bytes) -> None:
         from rich.text import Text
 
-        lines = (_harmless(line) for line in raw.decode(errors="replace").split("\n"))
-        live.console.print(Text("\n".join(lines)), soft_wrap=True)
+        lines = [each for line in raw.decode(errors="replace").split("\n") for each in readable(line)]
+        if lines:
+            live.console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)
 
+    def _begun(self) -> "Text":
+        """The line that the agent has begun, such as a question or a progress bar; JSON is shown once it is whole."""
+        from rich.text import Text
 
-def _harmless(line: str) -> str:
-    """A line of the agent's as the terminal may see it: without colours, and nothing in it that the terminal obeys."""
-    return printable(_COLOUR_CODE.sub("", line).rstrip("\r").rpartition("\r")[2].expandtabs())
+        held = self._held.decode(errors="replace")
+        begun = "" if held.lstrip().startswith("{") else harmless(held)
+        return Text.from_ansi(f"{begun}\n", no_wrap=True, overflow="ellipsis") if begun else Text(no_wrap=True)

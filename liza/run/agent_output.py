@@ -44,7 +44,7 @@ def answer_of(output: str) -> Answer:
             words.append(line)
             continue
         is_json = True
-        words += [each for text in _texts(line, 0) for each in text.splitlines()]
+        words += [each for text in texts_of(line) for each in text.splitlines()]
         commands += _commands(line, 0)
         failure = _failure(line, failure)
         spent.add(line)
@@ -73,7 +73,7 @@ def _json(text: str) -> Any:
         return None
 
 
-def _texts(value: Mapping[str, Any], depth: int) -> Iterator[str]:
+def texts_of(value: Mapping[str, Any], depth: int = 0) -> Iterator[str]:
     """The agent's own text in an object, in order."""
     if depth > _DEPTH or value.get("type") in _OTHERS or value.get("role") in _OTHERS:
         return
@@ -84,7 +84,7 @@ def _texts(value: Mapping[str, Any], depth: int) -> Iterator[str]:
         else:
             for part in each if isinstance(each, list) else (each,):
                 if isinstance(part, dict):
-                    yield from _texts(part, depth + 1)
+                    yield from texts_of(part, depth + 1)
 
 
 def _commands(value: Any, depth: int) -> Iterator[str]:

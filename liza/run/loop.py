@@ -17,6 +17,7 @@ from liza.run import context
 from liza.run.completion_checks import read_plan
 from liza.run.end import End, Ending
 from liza.run.iteration import Done, Workplace, iterate
+from liza.run.old_runs import delete_old
 from liza.run.open_loop import POLL, OpenLoop
 from liza.run.plan import Plan
 from liza.run.state import RunState
@@ -36,6 +37,7 @@ def run_loop(run: RunState, view: View) -> End:
     try:
         run.save("running")
         view.began(run.job, run.session, run.settings)
+        loop.delete_old_runs()
         loop.check_plan(read_plan(run.job.plan, run.job.optional_sections))
         loop.record_pending()
         run.end = loop.already_open()
@@ -59,6 +61,12 @@ class _Loop:
         self.about = {key: value for key, value in about.items() if value is not None}
         self.steps = RunSteps(run.board.paths, run.session.name, self.about)
         self.stuck = StuckResult()  # after the last iteration
+
+    def delete_old_runs(self) -> None:
+        run = self.run
+        count, limits = delete_old(run.board.paths.runs, run.rules.blocks.get("keep_runs", {}), datetime.now(UTC))
+        if count:
+            self.view.note(f"{plural(count, 'old run')} deleted ({limits})")
 
     def already_open(self) -> End | None:
         """A loop that was open before is for a person to close: no run begins with it."""

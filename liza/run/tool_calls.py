@@ -15,11 +15,32 @@ def calls_of(output: str) -> Iterator[Call]:
             continue
         for part in _parts(line):
             call = part.get("id") or part.get("tool_id")
-            if part.get("type") == "tool_use" and isinstance(call, str):
-                tool = part.get("name") or part.get("tool_name")
-                asked[call] = str(tool), part.get("input") or part.get("parameters")
+            if (wanted := _asked(part)) is not None and isinstance(call, str):
+                asked[call] = wanted
             elif (found := _finished(part, asked)) is not None:
                 yield found
+
+
+def asked_in(line: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The tool and the input of each call that one line asks for."""
+    return (found for part in _parts(line) if (found := _asked(part)) is not None)
+
+
+def results_in(line: Mapping[str, Any]) -> Iterator[tuple[bool, str]]:
+    """Each result in one line: whether it is marked as failed, and its text."""
+    for part in _parts(line):
+        kind = part.get("type")
+        if kind == "tool_result":
+            failed = part.get("is_error") is True or part.get("status") == "error"
+            yield failed, _text(part.get("content", part.get("output")))
+        elif kind == "command_execution":
+            yield part.get("exit_code") != 0, f"{part.get('command')}\n{_text(part.get('aggregated_output'))}"
+
+
+def _asked(part: Mapping[str, Any]) -> tuple[str, Any] | None:
+    if part.get("type") != "tool_use":
+        return None
+    return str(part.get("name") or part.get("tool_name")), part.get("input") or part.get("parameters")
 
 
 def _parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -81,6 +81,7 @@ FILE_LIMITS = {
     "own_rules_seconds": Limit(1, 0, 600, fractions=True),
 }
 ON_HALT = ("wait", "block", "end")  # what a client's hook does with a call while agents are halted
+KEEP_RUNS = {"days": Limit(30, 1, 3650), "megabytes": Limit(1000, 1, 1_000_000)}  # folders of `liza run`
 KEEP_STEPS = {"days": Limit(14, 1, 3650), "megabytes": Limit(200, 1, 1_000_000)}
 TOOLS = ("edits", "waits")  # names of tools that change files, and of those that only wait
 
@@ -163,6 +164,7 @@ BLOCKS: dict[str, Shape] = {
         closed=True,
     ),
     "limits": Table(FILE_LIMITS, closed=True),
+    "keep_runs": Table(KEEP_RUNS, closed=True),
     "keep_steps": Table(KEEP_STEPS, closed=True),
     "tools": Table(dict.fromkeys(TOOLS, kinds.texts), closed=True),
     "budgets": BUDGETS,

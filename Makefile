@@ -71,7 +71,8 @@ attack: install tools
 clients: install tools
 	$(BIN)/python -m tests.clients_real.packages
 	@scratch=$$(mktemp -d $(SCRATCH)/liza.XXXXXX) && chmod 755 $$scratch && trap 'rm -rf "$$scratch"' EXIT && \
-	TMPDIR=$$scratch $(BIN)/pytest -o addopts= -q -rP -n 3 --timeout=300 tests/clients_real
+	TMPDIR=$$scratch $(BIN)/pytest -o addopts= -q -rP -n 3 --timeout=300 tests/clients_real; failed=$$?; \
+	$(BIN)/python -m tests.clients_real.table; exit $$failed
 
 # Installed for the benchmarks only: the programs that liza is compared with.
 $(BENCH_STAMP): $(STAMP)

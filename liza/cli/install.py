@@ -26,11 +26,11 @@ from liza.text import printable, suggestion, value_text
 @click.option("--uninstall", is_flag=True, help="Remove the hooks again.")
 @untimed
 def command(call: Call, clients: tuple[str, ...], user: bool, shared: bool, dry_run: bool, uninstall: bool) -> int:
-    """Put liza's hook into the settings of CLIENT: claude, codex, gemini, qwen.
+    """Put liza's hook into the settings of a coding agent.
 
-    Every tool call then asks first whether work may continue, and is recorded as a step. Without CLIENT, it finds
-    those that are used here, and asks for each. The default is this project, for this user alone; other settings are
-    kept.
+    CLIENT is claude, codex, gemini, qwen or opencode. Every tool call then asks first whether work may continue, and
+    is recorded as a step. Without CLIENT, it finds those that are used here, and asks for each. The default is this
+    project, for this user alone; other settings are kept.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 from liza.clients.event import Action, Answer, Event
 from liza.clients.settings import HookProblem, Settings, Setup
 
-NAMES = ("claude", "codex", "gemini", "qwen")
+NAMES = ("claude", "codex", "gemini", "qwen", "opencode")
 
 
 class Client(Protocol):

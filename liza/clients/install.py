@@ -6,6 +6,7 @@ same for every version of liza, and stays trusted. Everything else in a settings
 
 import os
 import sys
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from liza import templates
@@ -29,6 +30,7 @@ class Edit(NamedTuple):
     file: str
     before: str | None
     after: str | None
+    folders: int = 0  # around it, which go with it if they are empty
 
     @property
     def changes(self) -> bool:
@@ -94,6 +96,8 @@ def plan_install(client: str, where: str, project: str) -> Edit:
     """The settings with our hook at every event; those that are there already stay."""
     file = settings_file(client, where, project)
     before = read_settings(file)
+    if (plugin := CLIENTS[client].plugin) is not None:
+        return Edit(file, before, _plugin_text(plugin, before, file))
     text = before if before is not None and before.strip() else _EMPTY
     events = CLIENTS[client].events
     for event, kind in events.items():
@@ -110,10 +114,19 @@ def plan_uninstall(client: str, where: str, project: str) -> Edit:
     before = read_settings(file)
     if before is None:
         return Edit(file, None, None)
+    if CLIENTS[client].plugin is not None:
+        return Edit(file, before, None if MARK in before else before, folders=2)  # .opencode/plugins
     text = before
     for event in reversed(list(CLIENTS[client].events)):
         text = remove_entries(text, ("hooks", event), is_ours, file)
     return Edit(file, before, None if text != before and text == _EMPTY else text)
+
+
+def _plugin_text(plugin: str, before: str | None, file: str) -> str:
+    """The text of a file that is ours alone."""
+    if before is not None and MARK not in before:
+        raise Refused("this file is not liza's", hint=f"give it another name: {file}", file=file)
+    return templates.read_template(plugin)
 
 
 def apply(edit: Edit) -> None:
@@ -123,6 +136,7 @@ def apply(edit: Edit) -> None:
     try:
         if edit.after is None:
             os.unlink(os.path.realpath(edit.file))
+            _remove_empty(os.path.dirname(edit.file), edit.folders)
         else:
             os.makedirs(os.path.dirname(edit.file), exist_ok=True)
             _replace(edit.file, edit.after)
@@ -131,8 +145,18 @@ def apply(edit: Edit) -> None:
         raise Refused(f"the settings could not be written: {error.strerror}", hint=hint, file=edit.file) from None
 
 
+def _remove_empty(folder: str, levels: int) -> None:
+    """Remove the folders of a file as far as nothing else is in them."""
+    with suppress(OSError):
+        for _ in range(levels):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
+
+
 def has_hook(client: str, text: str, file: str) -> bool:
     """Whether settings have our hook at any event."""
+    if CLIENTS[client].plugin is not None:
+        return MARK in text
     return any(is_ours(entry) for event in CLIENTS[client].events for entry in entries_of(text or "{}", event, file))
 
 

@@ -35,6 +35,7 @@ class Settings(NamedTuple):
     timeout: int = DAY  # in the unit of the client
     hold: float = DAY - 60.0  # seconds for which a call is held; then it is refused
     transcripts: Transcripts | None = None
+    plugin: str | None = None  # the template of a file that is the hook, for a client that has no list of them
 
 
 class HookProblem(NamedTuple):

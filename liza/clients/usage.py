@@ -67,5 +67,22 @@ def cost_or_none(cost: Any) -> float | None:
     return float(cost) if is_cost else None
 
 
+def read_tokens(value: Any, model: Any = None, cost: Any = None) -> Usage | None:
+    """The `tokens` object of opencode; None where it has no count. A cost of 0 is that of a model without a price."""
+    given: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+    cache = given.get("cache")
+    beside: Mapping[str, Any] = cache if isinstance(cache, Mapping) else {}
+    plain, out, thought = (_count(given.get(name)) for name in ("input", "output", "reasoning"))
+    read, written = _count(beside.get("read")), _count(beside.get("write"))
+    if not (plain or out or thought or read or written):
+        return None
+    name = model if isinstance(model, str) and model else None
+    return Usage(plain + read + written, out + thought, read, name, cost_or_none(cost) or None, written)
+
+
+def _count(value: Any) -> int:
+    return value if _is_count(value) else 0
+
+
 def _is_count(value: Any) -> bool:
     return type(value) is int and 0 <= value < _MOST

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from liza.clients.usage import Usage, read_usage
+from liza.clients.usage import Usage, read_tokens, read_usage
 
 _OWN_WORDS = ("text", "result", "response", "message", "content", "output_text")
 _OTHERS = ("tool_result", "tool_use", "function_call_output", "command_execution", "user", "system", "tool")
@@ -165,7 +165,7 @@ class _Spent:
         message = value.get("message")
         model = message.get("model") if isinstance(message, Mapping) else value.get("model")
         self._model = model if isinstance(model, str) and model else self._model
-        return read_usage(part.get("usage"), self._model, cost)
+        return read_usage(part.get("usage"), self._model, cost) or read_tokens(part.get("tokens"), self._model, cost)
 
 
 def _tokens(value: Mapping[str, Any]) -> int | None:

@@ -1,9 +1,10 @@
-"""The tool calls in the JSON lines that Claude Code, Qwen Code, Codex and Gemini CLI print."""
+"""The tool calls in the JSON lines that Claude Code, Qwen Code, Codex, Gemini CLI and opencode print."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.event import Call, Outcome
+from liza.clients.opencode import read_response
 from liza.run.agent_output import json_values
 
 
@@ -48,7 +49,7 @@ def _parts(line: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     message = line.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     item = line.get("item") if line.get("type") == "item.completed" else None
-    for part in (line, item, *(content if isinstance(content, list) else ())):
+    for part in (line, item, line.get("part"), *(content if isinstance(content, list) else ())):
         if isinstance(part, Mapping):
             yield part
 
@@ -57,6 +58,8 @@ def _finished(part: Mapping[str, Any], asked: dict[str, tuple[str, Any]]) -> Cal
     if part.get("type") == "command_execution":
         outcome = Outcome.OK if part.get("exit_code") == 0 else Outcome.FAILED
         return Call(None, "shell", {"command": part.get("command")}, _text(part.get("aggregated_output")), outcome)
+    if part.get("type") == "tool":
+        return _of_opencode(part)
     known = asked.pop(str(part.get("tool_use_id") or part.get("tool_id")), None)
     if part.get("type") != "tool_result" or known is None:
         return None
@@ -64,6 +67,17 @@ def _finished(part: Mapping[str, Any], asked: dict[str, tuple[str, Any]]) -> Cal
     # Gemini reports success also for a command that failed: then what the result shows decides.
     outcome = Outcome.FAILED if failed else Outcome.UNKNOWN if "status" in part else Outcome.OK
     return Call(None, *known, _text(part.get("content", part.get("output"))), outcome)
+
+
+def _of_opencode(part: Mapping[str, Any]) -> Call | None:
+    """opencode prints a call once it has ended, with its state."""
+    state = part.get("state")
+    if not isinstance(state, Mapping) or state.get("status") not in ("completed", "error"):
+        return None
+    more = state.get("metadata")
+    code = more.get("exit") if isinstance(more, Mapping) else None
+    result, outcome = read_response({"output": state.get("output"), "exit": code, "failed": state.get("error")})
+    return Call(None, str(part.get("tool")), state.get("input"), result, outcome)
 
 
 def _text(content: Any) -> str:

@@ -41,6 +41,7 @@ def test_removing_what_was_added_gives_back_every_byte(
     assert remove_entries(after, _PATH, lambda each: "liza" in each, "settings.json") == before
 
 
+JSON = [name for name, settings in CLIENTS.items() if settings.plugin is None]  # the form that most settings have
 ORIGINAL = """{
     "permissions": {"allow": ["Bash"]},
   "hooks": {"Stop": [{"hooks": [{"type":"command","command":"say done"}]}]}
@@ -48,7 +49,7 @@ ORIGINAL = """{
 """
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", JSON)
 @pytest.mark.parametrize("original", [None, ORIGINAL, "{}", "{ }\n"])
 def test_uninstall_restores_the_settings(folder: Path, client: str, original: str | None) -> None:
     file = Path(settings_file(client, "local", str(folder)))
@@ -78,7 +79,7 @@ _TEXTS = st.builds(
 )
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", JSON)
 @given(before=_TEXTS)
 def test_uninstall_undoes_an_install_in_any_settings(client: str, before: str) -> None:
     """A file that cannot take the hook is refused, and so is left as it is."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.clients_real.model import Model
-from tests.clients_real.packages import PROGRAMS
+from tests.clients_real.packages import FOR_PLUGINS, PROGRAMS
 from tests.clients_real.turns import Request, Scripts
 
 PROMPT = "Fix the order page."
@@ -37,7 +37,7 @@ class Agent:
         """The id that the client gave its session; empty as long as it has not printed it."""
         for line in self.out.read_text(errors="replace").splitlines():
             event = json.loads(line) if line.startswith("{") and line.endswith("}") else {}
-            if found := event.get("session_id") or event.get("thread_id"):
+            if found := event.get("session_id") or event.get("thread_id") or event.get("sessionID"):
                 return str(found)
         return ""
 
@@ -75,7 +75,7 @@ class Options(NamedTuple):
 def start(client: str, place: Place, scripts: Scripts, options: Options, **env: str) -> Agent:
     """Start a client on a prompt."""
     model = Model(scripts, options.seconds)
-    begin = {"claude": _claude, "codex": _codex, "gemini": _gemini, "qwen": _qwen}[client]
+    begin = {"claude": _claude, "codex": _codex, "gemini": _gemini, "qwen": _qwen, "opencode": _opencode}[client]
     words, variables = begin(place, model.url, options)
     name = env["LIZA_AGENT"]
     out, err = (place.home / f"{name}.{end}" for end in ("out", "err"))
@@ -130,3 +130,30 @@ def _qwen(place: Place, url: str, options: Options) -> tuple[list[str], dict[str
         file.write_text(json.dumps({"model": {"skipLoopDetection": True}}))
     variables = {"OPENAI_API_KEY": "dummy", "OPENAI_BASE_URL": f"{url}/v1", "OPENAI_MODEL": "scripted"}
     return ["-p", PROMPT, "--yolo", "--output-format", "stream-json"], variables
+
+
+def _opencode(place: Place, url: str, options: Options) -> tuple[list[str], dict[str, str]]:
+    folder = place.home / ".config" / "opencode"
+    provider = {"npm": "@ai-sdk/openai-compatible", "options": {"baseURL": f"{url}/v1", "apiKey": "dummy"}}
+    models = {"scripted": {"name": "scripted", "tool_call": True, "limit": {"context": 100_000, "output": 8_000}}}
+    settings = {"provider": {"scripted": {**provider, "models": models}}, "model": "scripted/scripted"}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "opencode.json").write_text(json.dumps(settings))
+    off = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
+    for each in (folder, place.project / ".opencode"):
+        _with_package(each)
+    variables = {f"OPENCODE_DISABLE_{name}": "1" for name in off}
+    if not (place.home / ".local" / "share" / "opencode" / "opencode.db").exists():
+        # Two that make its database at once fail.
+        shell = {"PATH": place.path, "HOME": str(place.home), **variables}
+        command = (PROGRAMS / "opencode", "session", "list")
+        subprocess.run(command, cwd=place.home, env=shell, capture_output=True, check=True, timeout=60)
+    return ["run", "--format", "json", "--auto", PROMPT], variables
+
+
+def _with_package(folder: Path) -> None:
+    """Beside plugins it installs a package for them, which ours does not need, and which takes up to a minute."""
+    if folder.is_dir() and not (folder / "node_modules").exists():
+        for name in ("package.json", "package-lock.json"):
+            shutil.copy(FOR_PLUGINS / name, folder / name)
+        (folder / "node_modules").symlink_to(FOR_PLUGINS / "node_modules")

@@ -3,6 +3,7 @@
 They go into `build/clients/`, and are installed again only after `package.json` has changed.
 """
 
+import json
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ WANTED = Path(__file__).with_name("package.json")
 FOLDER = ROOT / "build" / "clients"
 PROGRAMS = FOLDER / "node_modules" / ".bin"
 CLAUDE_SETUP = FOLDER / "node_modules" / "@anthropic-ai" / "claude-code" / "install.cjs"
+FOR_PLUGINS = FOLDER / "opencode"  # what opencode installs beside plugins
 
 
 def install() -> None:
@@ -29,10 +31,14 @@ def install() -> None:
     subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], cwd=FOLDER, check=True)
     # npm may be set to skip install scripts, and without its own claude is a stub.
     subprocess.run(["node", CLAUDE_SETUP.name], cwd=CLAUDE_SETUP.parent, check=True)
+    wanted = json.loads((FOLDER / "node_modules" / "opencode-ai" / "package.json").read_text())["version"]
+    FOR_PLUGINS.mkdir(exist_ok=True)
+    (FOR_PLUGINS / "package.json").write_text(json.dumps({"dependencies": {"@opencode-ai/plugin": wanted}}))
+    subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], cwd=FOR_PLUGINS, check=True)
     shutil.copy(WANTED, done)
 
 
 if __name__ == "__main__":
     install()
-    for name in ("claude", "codex"):
+    for name in ("claude", "codex", "gemini", "qwen", "opencode"):
         subprocess.run([PROGRAMS / name, "--version"], check=True)

@@ -60,6 +60,7 @@ def test_deleted_venv_still_blocks(lab: Lab, client: str, program: Path) -> None
     assert (len(agent.requests), lab.ran("a")) == (0, 0)
 
 
+@pytest.mark.parametrize("client", FILES)
 def test_uninstall_restores_settings_with_hooks_of_others(lab: Lab, client: str) -> None:
     lab.set_up()
     file = lab.project / FILES[client]
@@ -77,6 +78,28 @@ def test_uninstall_restores_settings_with_hooks_of_others(lab: Lab, client: str)
     assert (lab.project / "theirs").read_text() == "seen\nseen\n"
     assert hooked(lab, client) == 1
     assert subprocess.run(["git", "status", "--porcelain"], cwd=lab.project, check=True, capture_output=True).stdout
+
+
+def test_uninstall_of_the_plugin_leaves_those_of_others(lab: Lab) -> None:
+    """opencode has a folder of plugins, each a file."""
+    lab.set_up()
+    plugins = lab.project / ".opencode" / "plugins"
+    plugins.mkdir(parents=True)
+    theirs = f"""import {{ appendFileSync }} from "fs"
+export const Theirs = async () => ({{
+  "tool.execute.after": async () => appendFileSync("{lab.project}/theirs", "seen\\n"),
+}})
+"""
+    (plugins / "theirs.js").write_text(theirs)
+    assert lab.liza("install", "opencode").code == 0
+    lab.start("opencode", [working("a", 0)]).finish()
+    assert (lab.project / "theirs").read_text() == "seen\n"
+    assert len(list((lab.board / "steps").iterdir())) == 1
+    assert lab.liza("install", "opencode", "--uninstall").code == 0
+    assert {file.name: file.read_text() for file in plugins.iterdir()} == {"theirs.js": theirs}
+    lab.start("opencode", [working("a", 0)]).finish()
+    assert (lab.project / "theirs").read_text() == "seen\nseen\n"
+    assert len(list((lab.board / "steps").iterdir())) == 1
 
 
 def hooked(lab: Lab, client: str) -> int:

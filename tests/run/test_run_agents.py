@@ -92,6 +92,15 @@ def test_usage_of_the_agent_is_recorded_with_its_session(tmp_path: Path) -> None
     assert {name: found[name] for name in wanted} == wanted
 
 
+def test_tokens_of_opencode_are_recorded(tmp_path: Path) -> None:
+    part = '"part":{"type":"step-finish","cost":0,"tokens":{"input":100,"output":20,"reasoning":5,"cache":{"read":30}}}'
+    line = f'{{"type":"step_finish","sessionID":"ses_1",{part}}}'
+    project = Project(tmp_path / "p", f"echo x > x; echo '{line}'; echo '{line}'")
+    project.run("--max", "1")
+    (kept,) = map(json.loads, (project.folder / ".liza" / "steps" / "ses_1.jsonl").read_text().splitlines())
+    assert (kept["tokens_in"], kept["tokens_cached"], kept["tokens_out"], "cost" in kept) == (260, 60, 50, False)
+
+
 # --- one that does nothing ------------------------------------------------------------------------------------------
 
 

@@ -27,6 +27,10 @@ GEMINI = (
     {"type": "tool_use", "tool_name": "run_shell_command", "tool_id": "t", "parameters": {"command": "make"}},
     {"type": "tool_result", "tool_id": "t", "status": "success", "output": ERROR},
 )
+OPENCODE = (
+    {"type": "tool_use", "sessionID": "s", "part": {"type": "tool", "tool": "bash", "callID": "c", "state": {
+        "status": "completed", "input": {"command": "make"}, "output": ERROR, "metadata": {"exit": 0}}}},
+)  # fmt: skip
 
 
 def output(lines: tuple[dict[str, Any], ...]) -> str:
@@ -53,6 +57,7 @@ def steps(project: Project) -> list[dict[str, Any]]:
         (CLAUDE, "Bash", Outcome.FAILED),
         (CODEX, "shell", Outcome.FAILED),
         (GEMINI, "run_shell_command", Outcome.UNKNOWN),
+        (OPENCODE, "bash", Outcome.OK),
     ],
 )
 def test_calls_of_each_client(lines: tuple[dict[str, Any], ...], tool: str, outcome: Outcome) -> None:

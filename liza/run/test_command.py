@@ -3,6 +3,7 @@
 import glob
 import os
 import select
+import signal
 import subprocess
 import time
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 
 from liza.errors import Refused
+from liza.run.interrupts import Interrupts
 from liza.store.versions import identity_at
 from liza.text import escape_surrogates
 from liza.toolerrors import junit, printed_failures, results
@@ -21,6 +23,7 @@ VARIABLE = "LIZA_JUNIT"  # the same for a script
 TAIL = 20_000  # bytes of the end of the output that are kept
 LINGER = 2.0  # seconds for the output of processes that the command leaves running
 _TICK = 0.1
+_PATIENCE = 10.0  # seconds that a command has to end by itself after a signal
 _OPTIONS = {
     "pytest": ("--junitxml={report}",),
     "py.test": ("--junitxml={report}",),
@@ -42,6 +45,11 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
     `written_to` are the files, or patterns of files, to which it writes reports by itself; only those written by this
     run count. Without any, it gets a path for one.
     """
+    with Interrupts() as interrupts:
+        return _run(command, written_to, out, interrupts)
+
+
+def _run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO, interrupts: Interrupts) -> Ran:
     folder = TemporaryDirectory(prefix="liza-report-")
     report = os.path.join(folder.name, "report.xml")
     words = command if written_to else with_report_option(command)
@@ -54,13 +62,18 @@ def run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO) -> Ran
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, VARIABLE: report},
+            process_group=0,  # so that a signal reaches all of it, once, whoever sent it to whom
         )
     except (OSError, ValueError) as error:
         folder.cleanup()
         why = getattr(error, "strerror", None) or str(error)
         hint = "give the test command after --, as you would type it"
         raise Refused(f"{words[0]} could not be started: {why}", hint=hint) from None
-    tail = _passed_on(process, out)
+    try:
+        tail = _passed_on(process, out, interrupts)
+    except KeyboardInterrupt:
+        folder.cleanup()
+        raise
     code = process.wait()
     named = _matching(written_to) if written_to else [report]
     written = [file for file in named if identity_at(file) not in (None, before.get(file))]
@@ -84,8 +97,8 @@ def with_report_option(command: Sequence[str]) -> list[str]:
     return words
 
 
-def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
-    """Copy the output to `out` and return its end. After Ctrl-C, which the process gets too, wait for it.
+def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO, interrupts: Interrupts) -> bytes:
+    """Copy the output to `out` and return its end. A signal ends the command, and raises KeyboardInterrupt.
 
     A server that the tests leave running may keep the output open for ever; that is not waited for.
     """
@@ -94,27 +107,33 @@ def _passed_on(process: "subprocess.Popen[bytes]", out: BinaryIO) -> bytes:
     assert process.stdout is not None
     with process.stdout as stream:
         while True:
-            try:
-                ready = select.select([stream], [], [], _TICK)[0]
-                if ended is None and process.poll() is not None:
-                    ended = time.monotonic()
-                if ended is not None and (not ready or time.monotonic() - ended > LINGER):
-                    return tail
-                if not ready:
-                    continue
-                piece = os.read(stream.fileno(), 1 << 16)
-            except KeyboardInterrupt:
-                with suppress(KeyboardInterrupt):
-                    process.wait(10)
-                process.kill()
-                process.wait()
-                raise
+            ready = select.select([stream.fileno(), interrupts.wakes], [], [], _TICK)[0]
+            if interrupts.number is not None:
+                _end(process, interrupts.number)
+                raise KeyboardInterrupt
+            if ended is None and process.poll() is not None:
+                ended = time.monotonic()
+            if ended is not None and (not ready or time.monotonic() - ended > LINGER):
+                return tail
+            if not ready:
+                continue
+            piece = os.read(stream.fileno(), 1 << 16)
             if not piece:
                 return tail
             tail = (tail + piece)[-TAIL:]
             with suppress(OSError):  # its reader has gone; the tests still run
                 out.write(piece)
                 out.flush()
+
+
+def _end(process: "subprocess.Popen[bytes]", number: int) -> None:
+    """Send the signal on to the command and all that it started; what does not end by it is killed."""
+    for each, patience in ((number, _PATIENCE), (signal.SIGKILL, None)):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, each)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+            return
 
 
 def _matching(patterns: Sequence[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """`liza attempt scope` and `justify`: which files a slice may change, and why another one has to be."""
 
+import os
 from collections.abc import Sequence
 
 import click
@@ -16,7 +17,7 @@ from liza.scopes.slices import attempt_texts, files_in_scope, scope_lock, worktr
 from liza.scopes.slices.fields import SLICES
 from liza.scopes.slices.record import justify_file, record_violations
 from liza.scopes.slices.scope_lock import Decision
-from liza.text import cut_line, escape_surrogates, printable
+from liza.text import cut_line, escape_surrogates, printable, value_text
 
 _WORDS = {
     scope_lock.LISTED: "files_in_scope",
@@ -109,17 +110,20 @@ def justify_command(call: Call, name: str, file: str, test: str, reason: str, re
         --reason "only the factory makes the error's shape" --relationship "contract C-12 names that shape"
     """
     given = {"--file": file, "--test": test, "--reason": reason, "--relationship": relationship}
-    empty = [option for option, text in given.items() if not text.strip()]
+    empty = [option for option, text in given.items() if not attempt_texts.has_words(text)]
     if empty:
         hint = "all four are needed; if one cannot be written: liza attempt arch-stop"
-        raise Refused(f"{' and '.join(empty)} {'is' if len(empty) == 1 else 'are'} empty", hint=hint)
+        raise Refused(f"{' and '.join(empty)} {'says' if len(empty) == 1 else 'say'} nothing", hint=hint)
     board = call.board
     name = escape_surrogates(name)
     try:
         known = read_usable(board.read(), SLICES, name, ignored=("status",)) or {}
     except Unreadable:
         known = {}  # the justification waits until it can be read
-    _, (path,) = worktree.named(board, known, [file])
+    top, (path,) = worktree.named(board, known, [file])
+    if "*" in path or os.path.isdir(os.path.join(top, path)):
+        hint = "name the one file; each file needs its own justification"
+        raise Refused(f"--file: {value_text(file)} is not a file", hint=hint)
     test, reason, relationship = (
         cut_line(escape_surrogates(each), 4 * attempt_texts.LINE) for each in (test, reason, relationship)
     )

@@ -22,6 +22,16 @@ _ERROR_LINES = (
 )
 
 
+# Words without content.
+_NOTHING = ("", "n/a", "na", "none", "null", "nil", "tbd", "todo", "unknown", "not applicable")
+
+
+def has_words(text: str) -> bool:
+    """Whether a text says anything: `n/a`, `none`, `*` and `.` do not."""
+    words = text.strip().strip(".").lower()
+    return words not in _NOTHING and any(map(str.isalnum, words))
+
+
 def cut_error(error: str, file: str | None) -> str:
     """An error for the blackboard: verbatim, or its two ends and the file that has all of it."""
     if len(error) <= ERROR:

@@ -9,6 +9,7 @@ from typing import Any
 from liza.model import MAPPINGS, mappings_in
 from liza.scopes.records import list_of
 from liza.scopes.slices import derived
+from liza.scopes.slices.attempt_texts import has_words
 from liza.scopes.slices.fields import find_test, open_trip
 from liza.text import text_of, value_text, with_meant
 from liza.toolerrors import results
@@ -22,10 +23,6 @@ ASKED = ("test_expectation", "best_hypothesis", "specific_question", "recovery_o
 LISTS = ("attempt_log", "cumulative_files_modified", "scope_violations", "recovery_options")
 ABOUT = ("slice_id", "test_name", "trip_id", "stopped", "reason", "complete")
 _KNOWN = (*ABOUT, *FIELDS, "not_applicable")
-# Words without content, unless a reason follows them.
-_NOTHING = (
-    "", "n/a", "na", "none", "null", "nil", "tbd", "todo", "unknown", "not applicable", "-", "--", "?", "...", "…",
-)  # fmt: skip
 
 Report = dict[str, Any]
 
@@ -130,6 +127,8 @@ def missing_fields(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Each field that is not filled in as it must be, and what is wrong with it."""
     reasons = report.get("not_applicable")
     stated = {name for name, why in reasons.items() if not _is_empty(why)} if isinstance(reasons, MAPPINGS) else set()
+    if all(_is_empty(report.get(name)) for name in ASKED) and stated.issuperset(ASKED):
+        yield ASKED[-2], "is needed: a report in which nothing applies tells nobody anything"
     for name in FIELDS:
         value = report.get(name)
         if _is_empty(value):
@@ -150,7 +149,7 @@ def _is_option(value: Any) -> bool:
 
 def _is_empty(value: Any) -> bool:
     if isinstance(value, str):
-        return value.strip().strip(".").lower() in _NOTHING
+        return not has_words(value)
     return value is None or (isinstance(value, list | tuple | dict) and all(map(_is_empty, value)))
 
 

@@ -61,6 +61,14 @@ def find_test(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return next((test for label, test in named_tests(record) if label == name), {})
 
 
+def known_tests(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Every test of a slice that was started or attempted, also before a reset."""
+    found = [name for name, _ in named_tests(record)]
+    for run in (*mappings_of(record, "history"), record):
+        found += [text_of(each["test"]) for each in mappings_of(run, "attempts") if has_label(each, "test")]
+    return tuple(dict.fromkeys(found))
+
+
 def open_tests(record: Mapping[str, Any]) -> tuple[str, ...]:
     """The tests in work: started or failed, and not passed since."""
     return tuple(

@@ -12,7 +12,7 @@ from liza.scopes.change import change_known, change_record, read_usable, unknown
 from liza.scopes.records import check_name, list_of, mappings_of
 from liza.scopes.rules_file import protocol_rules
 from liza.scopes.slices import attempt_texts, derived, evaluate, scope_lock, states
-from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, open_trip, status_of, stop_reason
+from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, known_tests, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import WentBack
 from liza.scopes.slices.states import Attempt
 from liza.scopes.transition import Event, Transition
@@ -20,7 +20,7 @@ from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
 from liza.store.payload import dump, load_fields
-from liza.text import cut_line, text_of, value_text
+from liza.text import cut_line, did_you_mean, shell_quoted, text_of, value_text
 from liza.toolerrors import results
 
 RESET_FIXES = ("status",)  # a field that a reset corrects, whatever is in it
@@ -144,6 +144,11 @@ def justify_file(
     def change(document: Document, slice_: Mapping[str, Any] | None) -> Transition:
         text = f"slice {name} may change {value_text(file, 200)}: {reason}"
         before = slice_ or states.new_slice(name)
+        known = known_tests(before)
+        if test not in known:
+            otherwise = f"start it first: liza attempt start --slice {shell_quoted(name)} --test {shell_quoted(test)}"
+            hint = did_you_mean(test, known, otherwise)
+            raise Refused(f"slice {name} has no test {value_text(test, 200)}, which would need that change", hint=hint)
         changed = scope_lock.add_justification(before, file, test, reason, relationship, now)
         return Transition(changed, (Event("slice", name, "justified", text),))
 

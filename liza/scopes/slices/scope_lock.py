@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, format_time, one_or_several
 from liza.scopes.records import mappings_of
+from liza.scopes.slices.attempt_texts import has_words
 from liza.scopes.slices.fields import Slice
 from liza.text import text_of
 
 LISTED, CONTRACTS, PACKAGES, DELIVERABLES = "files_in_scope", "contracts", "packages", "deliverables"
+JUSTIFICATION = ("file", "failing_test", "reason", "relationship")
 JUSTIFIED, NOTHING, OUTSIDE, UNKNOWN = "justified", "nothing names it", "outside the working tree", "no scope is known"
 # Folders in which packages usually are, for one that is named by a single word.
 _HOMES = ("src", "lib", "internal", "pkg", "packages", "app", "apps", "cmd", "crates", "modules", "services", "libs")
@@ -75,11 +77,11 @@ def decide_file(scope: FileScope, file: str, path: str | None, justified: Mappin
 
 
 def justifications(record: Mapping[str, Any]) -> dict[str, str]:
-    """Why each file that was justified has to be changed."""
+    """Why each file that was justified has to be changed. One without words, by hand, justifies nothing."""
     return {
-        text_of(each["file"]): "; ".join(text_of(each[key]) for key in ("reason", "relationship") if each.get(key))
+        text_of(each["file"]): "; ".join(text_of(each[key]) for key in ("reason", "relationship"))
         for each in mappings_of(record, "justifications")
-        if each.get("file") is not None
+        if all(has_words(text_of(each.get(key))) for key in JUSTIFICATION)
     }
 
 
@@ -158,7 +160,7 @@ def add_justification(
     record: Mapping[str, Any], file: str, test: str, reason: str, relationship: str, now: datetime
 ) -> Slice:
     """Record why a file outside the scope has to be changed; it is not a violation then."""
-    fields = {"file": file, "failing_test": test, "reason": reason, "relationship": relationship}
+    fields = dict(zip(JUSTIFICATION, (file, test, reason, relationship), strict=True))
     kept = [each for each in mappings_of(record, "justifications") if each.get("file") != file]
     changed = {**record, "justifications": [*kept, {"timestamp": format_time(now), **fields}]}
     if "scope_violations" not in record:

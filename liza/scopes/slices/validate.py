@@ -10,6 +10,7 @@ from liza.schema.walker import Each, Faults, Table, walk
 from liza.scopes.records import list_of, named_records
 from liza.scopes.slices import derived
 from liza.scopes.slices.fields import ACTIVE, RESULTS, SLICES, STATUSES, open_trip
+from liza.scopes.slices.scope_lock import JUSTIFICATION
 from liza.text import text_of, value_text
 from liza.toolerrors import results
 
@@ -44,8 +45,7 @@ _ATTEMPT = Table(
     required=("result",),
     check=_untested,
 )
-_FOUR = ("file", "failing_test", "reason", "relationship")
-_JUSTIFICATION = Table(dict.fromkeys(_FOUR, kinds.text), required=_FOUR)
+_JUSTIFICATION = Table(dict.fromkeys(JUSTIFICATION, kinds.text), required=JUSTIFICATION)
 _SLICE = Table(
     {
         "slice_id": kinds.label,

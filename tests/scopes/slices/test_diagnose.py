@@ -106,6 +106,14 @@ def test_empty_field_needs_a_reason(stopped: Slices, nothing: str) -> None:
     assert diagnose(stopped, {**answer, **reasons}).code == 0
 
 
+def test_report_in_which_nothing_applies_is_not_complete(stopped: Slices) -> None:
+    reasons = dict.fromkeys(ANSWER, "it does not apply to this test")
+    ran = diagnose(stopped, {"not_applicable": reasons})
+    assert (ran.code, "specific_question" in ran.err) == (1, True)
+    one = {"specific_question": ANSWER["specific_question"]}
+    assert diagnose(stopped, {**one, "not_applicable": reasons}).code == 0
+
+
 @pytest.mark.parametrize("options", [[], [{}], [{"option": "x"}], [{"option": "", "risk": "low"}], ["retry"]])
 def test_recovery_option_needs_a_risk(stopped: Slices, options: Any) -> None:
     ran = diagnose(stopped, {**ANSWER, "recovery_options": options})

@@ -292,10 +292,13 @@ def test_json_output_stays_json(suite: Slices) -> None:
     assert ran.json["exit_code"] == 0
 
 
-def test_interrupt_reaches_the_tests_and_records_nothing(slices: Slices) -> None:
+@pytest.mark.parametrize("to_all", [True, False], ids=["the group, as Ctrl-C does", "liza alone"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_reaches_the_tests_and_records_nothing(slices: Slices, number: signal.Signals, to_all: bool) -> None:
     slices.does("start a")
     board = slices.state.read_bytes()
-    script = "trap 'touch interrupted; exit 130' INT; touch running; while :; do sleep 0.05; done"
+    ends = f"trap 'touch interrupted; exit 130' {number.name[3:]}"
+    script = f"{ends}; touch running; while :; do sleep 0.05; done"
     process = subprocess.Popen(
         [BIN / "liza", "attempt", "exec", "--slice", "S-1", "--", "sh", "-c", script],
         cwd=slices.root,
@@ -305,7 +308,9 @@ def test_interrupt_reaches_the_tests_and_records_nothing(slices: Slices) -> None
     )
     with process:
         until((slices.root / "running").exists, "the tests run")
-        os.killpg(process.pid, signal.SIGINT)
+        (os.killpg if to_all else os.kill)(process.pid, number)
         assert process.wait(20) == 130
+        assert process.stderr is not None
+        assert process.stderr.read().strip() == b"liza: interrupted"
     assert (slices.root / "interrupted").exists()
     assert slices.state.read_bytes() == board

@@ -247,6 +247,7 @@ def justify(slices: Slices, **changed: str) -> Result:
 
 def test_justified_file_may_be_changed(slices: Slices) -> None:
     plan(slices)
+    assert slices.does("start t") == [0]
     assert scope(slices, "src/shared/errors.ts").code == 1
     assert justify(slices).code == 0
     assert slices.at()["justifications"] == [
@@ -265,11 +266,38 @@ def test_justified_file_may_be_changed(slices: Slices) -> None:
 
 @pytest.mark.parametrize("name", ["file", "test", "reason", "relationship"])
 def test_all_four_fields_are_required(slices: Slices, name: str) -> None:
-    ran = justify(slices, **{name: "  "})
-    assert (ran.code, f"--{name} is empty" in ran.err) == (1, True)
+    for text in ("  ", "n/a", "None.", "*", ".", "-"):
+        ran = justify(slices, **{name: text})
+        assert (ran.code, f"--{name} says nothing" in ran.err) == (1, True)
     words = [word for pair in FOUR.items() if pair[0] != f"--{name}" for word in pair]
     assert slices.attempt("justify", "--slice", "S-1", *words).code == 2
     assert "slices" not in slices.state.read_text()
+
+
+@pytest.mark.parametrize("file", ["src", "src/*.ts", "./src/.."])
+def test_one_file_is_justified_at_a_time(slices: Slices, file: str) -> None:
+    slices.does("start t")
+    (slices.root / "src").mkdir()
+    assert justify(slices, file=file).code == 1
+    assert "justifications" not in slices.at()
+
+
+def test_justification_needs_a_test_of_the_slice(slices: Slices) -> None:
+    ran = justify(slices)
+    assert (ran.code, "liza attempt start --slice S-1 --test t" in ran.err) == (1, True)
+    slices.does("start t", "fail t")
+    assert justify(slices, test="tt").code == 1
+    assert justify(slices).code == 0
+    slices.attempt("reset", "--slice", "S-1", "-m", "again")
+    assert justify(slices, reason="still needed").code == 0
+
+
+def test_justification_by_hand_needs_words(slices: Slices) -> None:
+    plan(slices)
+    fields = "file: other.ts, failing_test: t, relationship: C-12"
+    for reason, code in (("n/a", 1), ("only it has the shape", 0)):
+        set_fields(slices, f"    justifications:\n      - {{{fields}, reason: {reason}}}\n")
+        assert scope(slices, "other.ts").code == code
 
 
 # --- changed files --------------------------------------------------------------------------------------------------

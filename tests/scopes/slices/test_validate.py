@@ -23,7 +23,7 @@ def messages(text: str) -> list[str]:
 
 def test_slices_written_by_liza_are_valid(slices: Slices) -> None:
     slices.does("start a", "fail a", "infra a", "pass a")
-    slices.attempt("justify", "--slice", "S-1", "--file", "x", "--test", "b", "--reason", "r", "--relationship", "t")
+    slices.attempt("justify", "--slice", "S-1", "--file", "x", "--test", "a", "--reason", "r", "--relationship", "t")
     slices.attempt("reset", "--slice", "S-1", "-m", "again")
     slices.does("fail c", "fail c", "fail c", "fail c")
     document = parse(slices.state.read_bytes(), "state.yaml")

@@ -14,6 +14,7 @@ from liza.scopes.rules_file import protocol_rules
 from liza.scopes.slices import attempt_texts, derived, evaluate, scope_lock, states
 from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, known_tests, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import WentBack
+from liza.scopes.slices.scope_violations import add_violations, violation_event
 from liza.scopes.slices.states import Attempt
 from liza.scopes.transition import Event, Transition
 from liza.store.board import Board
@@ -59,7 +60,9 @@ def start_test(
     evaluator = evaluate.evaluator_for(rules, now)
 
     def change(document: Document, slice_: Mapping[str, Any] | None) -> Transition:
-        return states.start_test(name, slice_ or states.new_slice(name), test, strategy, base, evaluator, files)
+        before = slice_ or states.new_slice(name)
+        begun = states.start_test(name, before, test, strategy, base, evaluator, files)
+        return add_violations(board.paths, name, begun, files, now)
 
     def make() -> SliceResult:
         transition = change_record(board, SLICES, name, change, now)
@@ -87,7 +90,8 @@ def record_attempts(
         if once and is_known_report(slice_, reports):
             return Transition(dict(slice_ or {}))
         before = slice_ or states.new_slice(name)
-        return states.add_attempts(name, before, attempts, evaluator, reports, without_start)
+        added = states.add_attempts(name, before, attempts, evaluator, reports, without_start)
+        return add_violations(board.paths, name, added, [file for each in attempts for file in each.files], now)
 
     def make() -> SliceResult:
         transition = change_record(board, SLICES, name, change, now)
@@ -165,8 +169,7 @@ def record_violations(board: Board, name: str, files: Sequence[str], now: dateti
     def change(slice_: Mapping[str, Any]) -> Transition:
         known = {each.get("file") for each in mappings_of(slice_, "scope_violations")}
         new = [file for file in files if file not in known]
-        text = f"slice {name} changed files that are not allowed: {', '.join(value_text(file) for file in new[:10])}"
-        events = (Event("slice", name, "scope_violated", text),) if new else ()
+        events = (violation_event(name, new),) if new else ()
         return Transition(scope_lock.set_violations(slice_, files, now), events)
 
     return change_known(board, SLICES, name, change, now, ignored=None).record

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from liza.model import MAPPINGS, Fault, Path
+from liza.model import MAPPINGS, Fault, Path, mappings_in
 from liza.schema import kinds
 from liza.schema.kinds import OneOf
 from liza.schema.walker import Each, Faults, Table, walk
@@ -79,6 +79,9 @@ def _slice(name: str, record: Mapping[str, Any], path: Path) -> Faults:
     yield from walk(record, path, _SLICE)
     if all(isinstance(record.get(field), list | None) for field in SLICES.lists):
         yield from _counters(name, record, path)
+    if files := [text_of(each.get("file")) for each in mappings_in(record.get("scope_violations"))]:
+        message = f"files were changed that are not allowed, and not justified: {', '.join(files[:5])}"
+        yield Fault((*path, "scope_violations"), message, f"liza attempt scope --slice {name} --changed", "warning")
     if record.get("status") in (None, ACTIVE) and open_trip(record) is not None:
         message = "the status is ACTIVE but the trip is open: reset by hand; the next command completes it"
         yield Fault((*path, "current_trip"), message, "liza attempt status", "warning")

@@ -357,6 +357,28 @@ def test_violation_is_shown_until_justified_or_undone(team: Slices) -> None:
     ]
 
 
+@pytest.mark.parametrize("verb", ["fail", "pass"])
+def test_change_outside_the_scope_is_shown_at_once(team: Slices, verb: str) -> None:
+    change(team, "other.ts", "internal/version/a.go")
+    ran = team.attempt(verb, "--slice", "S-1", "--test", "t")
+    assert (ran.code, "not allowed, and not justified: other.ts" in ran.out) == (0, True)
+    assert [each["file"] for each in team.at()["scope_violations"]] == ["other.ts"]
+    assert team.actions == ["slice_scope_violated"]
+    assert "other.ts" in team.run("attempt", "status").out
+    assert "other.ts" in team.run("status").out
+    warnings = [each for each in team.run("validate", "--json").json["problems"] if "other.ts" in each["message"]]
+    assert [each["level"] for each in warnings] == ["warning"]
+    team.attempt("fail", "--slice", "S-1", "--test", "t", "--files", "other.ts", "lib/x.ts")
+    assert [each["file"] for each in team.at()["scope_violations"]] == ["other.ts", "lib/x.ts"]
+
+
+def test_unreadable_scope_keeps_no_attempt_waiting(team: Slices) -> None:
+    (team.root / "GRAPH.json").write_text("{not json")
+    change(team, "other.ts")
+    assert team.does("fail t") == [0]
+    assert "scope_violations" not in team.at()
+
+
 def test_reported_files_outside_scope_are_in_the_report(team: Slices) -> None:
     words = ["--slice", "S-1", "--test", "t", "--files", "lib/x.ts", "internal/version/a.go"]
     for _ in range(3):

@@ -138,11 +138,11 @@ def _opencode(place: Place, url: str, options: Options) -> tuple[list[str], dict
     models = {"scripted": {"name": "scripted", "tool_call": True, "limit": {"context": 100_000, "output": 8_000}}}
     settings = {"provider": {"scripted": {**provider, "models": models}}, "model": "scripted/scripted"}
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "opencode.json").write_text(json.dumps(settings))
     off = ("AUTOUPDATE", "MODELS_FETCH", "DEFAULT_PLUGINS", "LSP_DOWNLOAD")
     for each in (folder, place.project / ".opencode"):
         _with_package(each)
     variables = {f"OPENCODE_DISABLE_{name}": "1" for name in off}
+    variables["OPENCODE_CONFIG_CONTENT"] = json.dumps(settings)  # each agent has a model of its own
     if not (place.home / ".local" / "share" / "opencode" / "opencode.db").exists():
         # Two that make its database at once fail.
         shell = {"PATH": place.path, "HOME": str(place.home), **variables}

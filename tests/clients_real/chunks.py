@@ -86,7 +86,8 @@ def _qwen_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
 
 def _opencode_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
     match turn:
-        case Shell(command, _):
+        case Shell(command, background):
+            command = f"({command}) > /dev/null 2>&1 &" if background else command  # it has no such tool
             return "bash", {"command": command, "description": "A step of the task"}
         case Write(file, text):
             return "write", {"filePath": file, "content": text}

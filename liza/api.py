@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from liza.errors import LizaError, Refused
 from liza.scopes.anomalies import Added
-from liza.scopes.gate_answer import Gate
+from liza.scopes.scope import Gate
 from liza.store.board import Board
 
 if TYPE_CHECKING:

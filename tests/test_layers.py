@@ -41,7 +41,7 @@ SCOPE_LAYERS = (
     (*SIBLINGS, "anomalies"),
     ("change",),
     ("scope", "evaluator", "rules_file"),
-    ("transition", "records", "gate_answer"),
+    ("transition", "records"),
 )
 # Who may know a single scope: its own commands, and what is about that kind alone. All else goes by the engine.
 PACKAGES = (*SIBLINGS, "sprint")
@@ -73,7 +73,7 @@ EVALUATES = (
 )
 PURE = (
     *EVALUATES,
-    *(f"liza.scopes.{name}" for name in ("records", "evaluator", "transition", "scope", "gate_answer")),
+    *(f"liza.scopes.{name}" for name in ("records", "evaluator", "transition", "scope")),
     *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
     *(f"liza.scopes.loops.{name}" for name in ("settings", "fields", "derived", "states")),
     *(

@@ -15,7 +15,7 @@ from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema.actions import Action
 from liza.schema.rules_form import in_our_form, rules_in, rules_path
-from liza.scope_names import SCOPES
+from liza.scope_names import IN_FILES, ON_BOARD, SCOPES
 from liza.text import did_you_mean, number_text, value_text
 
 
@@ -28,6 +28,8 @@ class Source(NamedTuple):
     locate: Callable[[Path, int | None], tuple[int | None, int | None]]
 
 
+# The order in which their rules are evaluated.
+PACKS = ("systemic", "alarms", "tasks", *(each.pack for each in (*ON_BOARD, *IN_FILES)), "budgets")
 _PARAM = re.compile(r"\$(\w+)")
 EVERYONE = "everyone"  # in place of a protocol: the rules that warn every session of what all have used together
 _MOST_PROBLEMS = 100  # of one file: to locate each takes time, and agents can write thousands

@@ -10,8 +10,7 @@ from liza.errors import LizaError, Unreadable
 from liza.halt import halt_reason
 from liza.scope_names import SCOPES
 from liza.scopes.change import read_usable, unknown_record
-from liza.scopes.gate_answer import Gate
-from liza.scopes.scope import Scope
+from liza.scopes.scope import Gate, Scope
 from liza.scopes.table import load
 from liza.store.board import Board
 from liza.store.locate import find

@@ -11,9 +11,8 @@ from liza.errors import Refused, Unreadable
 from liza.model import Path, Problem
 from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.load import BadRules, Source, load
+from liza.rules.load import PACKS, BadRules, Source, load
 from liza.schema.rules_form import rules_in
-from liza.scope_names import IN_FILES, ON_BOARD
 from liza.store.document import Document, parse
 from liza.store.parser import BOM
 from liza.store.versions import read_stable
@@ -22,7 +21,6 @@ from liza.text import did_you_mean, value_text
 _LARGEST = 100_000  # bytes: the rules are compiled before anything is evaluated, which takes a second for this many
 _MOST_SECONDS = 10.0
 _NO = ("false", "no", "0")
-PACKS = ("systemic", "alarms", "tasks", *(each.pack for each in (*ON_BOARD, *IN_FILES)), "budgets")
 
 
 def read_rules(

@@ -13,11 +13,11 @@ from liza.errors import LizaError
 from liza.model import Fault, Problem, Record
 from liza.scopes.records import Section, current_trip
 from liza.scopes.transition import Event, Reconciled, Transition
+from liza.text import shell_quoted
 
 if TYPE_CHECKING:
     from liza.rules.evaluate import RuleSet
     from liza.scopes.evaluator import Evaluator
-    from liza.scopes.gate_answer import Gate
     from liza.store.board import Board
     from liza.store.document import Document
     from liza.store.inbox import EntryBoard
@@ -26,9 +26,31 @@ if TYPE_CHECKING:
 S = TypeVar("S")
 Environment = Mapping[str, str]
 Sections = Mapping[str, Any]
-Gates = Mapping[str, Callable[["Board", str, datetime], "Gate"]]  # by option of `liza gate`
 Entry = Callable[["EntryBoard", Mapping[str, Any], datetime], object]  # applies a record from the inbox
 Entries = Mapping[str, Entry]  # by kind
+
+
+class Gate(NamedTuple):
+    """Whether agents may continue: true if they may, and then `why` and `hint` are empty.
+
+    Unlike other tuples this one can be false: `while liza.gate(): ...` stops.
+    """
+
+    why: str = ""  # what stops them
+    hint: str = ""  # what to do about it
+    notes: tuple[str, ...] = ()  # warnings that stop nothing
+    unknown: tuple[str, ...] = ()  # names that are not on the blackboard; they stop nothing either
+
+    def __bool__(self) -> bool:
+        return not self.why
+
+
+Gates = Mapping[str, Callable[["Board", str, datetime], Gate]]  # by option of `liza gate`
+
+
+def status_hint(command: str, name: str) -> str:
+    """What a gate suggests for a stopped record that has a status command of its own."""
+    return f"see what it is waiting for: liza {command} {shell_quoted(name)}"
 
 
 class OpenTrip(NamedTuple):

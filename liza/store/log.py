@@ -1,4 +1,4 @@
-"""`log.yaml`: a list of entries that only ever grows at its end.
+"""`log.yaml`: a list of entries that only ever grows at its end. What an entry may hold is in `schema/log.py`.
 
 An entry is appended in one write, without reading what is before the last one. That last entry must be whole: another
 one behind a half-written one would turn both into an entry that no program wrote.

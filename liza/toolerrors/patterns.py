@@ -5,6 +5,8 @@ that matches decides. A good hint is rare: a pattern is compiled for the first l
 signature is the group `text`, or else the whole line. Patterns match from the beginning of the line, so that sentences
 about errors, source code and the output of grep do not match; those of compilers may be indented, because build tools
 indent the output of compilers.
+
+What takes several lines, such as the message of rustc above an arrow, is read by a function: see `plain_text.py`.
 """
 
 from typing import NamedTuple

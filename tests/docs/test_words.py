@@ -16,9 +16,9 @@ from liza.rules.similar import similar_groups
 from liza.run.done_markers import claims_done
 from liza.schema import rules_yaml as blocks
 from liza.scopes.anomalies import Added
-from liza.scopes.gate_answer import Gate
 from liza.scopes.loops.record import LoopResult
 from liza.scopes.rules_file import read_rules
+from liza.scopes.scope import Gate
 from liza.scopes.slices import diagnosis
 from liza.scopes.sprint.evaluate import Check
 from liza.scopes.sprint.resolve import Resolution

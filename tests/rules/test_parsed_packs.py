@@ -3,10 +3,10 @@
 import pytest
 
 from liza.rules.language import parse
+from liza.rules.load import PACKS
 from liza.rules.parsed_packs import TREES
 from liza.schema import rules_yaml as schema
 from liza.schema.walker import walk
-from liza.scopes.rules_file import PACKS
 from liza.store.parser import load
 from tests.rules.parse_packs import FILE, conditions, source
 

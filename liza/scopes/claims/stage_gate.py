@@ -4,8 +4,8 @@ from datetime import datetime
 
 from liza.scopes.claims import evaluate, missing_disputes, stages
 from liza.scopes.claims.change import context_of, ways_out
-from liza.scopes.gate_answer import Gate
 from liza.scopes.records import find_record
+from liza.scopes.scope import Gate
 from liza.store.board import Board
 
 

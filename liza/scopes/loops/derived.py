@@ -2,6 +2,9 @@
 
 An agent may write `changed: true` into an iteration. What counts is how many files changed, how the percentage moved,
 which error occurred and what the evidence shows.
+
+A new signal is a rule in `rules/packs/loops.yaml`, a name in `SIGNALS` of `schema/rules_yaml.py`, and the field here
+that the rule counts.
 """
 
 from collections.abc import Mapping

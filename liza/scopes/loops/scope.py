@@ -6,11 +6,10 @@ from typing import Any
 from liza.model import Record
 from liza.schema.loop_statuses import CLOSED, OPEN
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.gate_answer import status_hint
 from liza.scopes.loops import derived, evaluate, states
 from liza.scopes.loops.fields import LOOPS, status_of
 from liza.scopes.loops.settings import Settings, settings_of
-from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections, status_hint
 
 
 def _derive(name: str, loop: Mapping[str, Any], settings: Settings) -> Sequence[Record]:

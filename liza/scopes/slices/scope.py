@@ -6,10 +6,9 @@ from typing import Any
 from liza.model import MAPPINGS, Fault
 from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.gate_answer import status_hint
 from liza.scopes.records import mappings_of, named_records
 from liza.scopes.rules_file import read_rules
-from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections, open_trip_of
+from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections, open_trip_of, status_hint
 from liza.scopes.slices import derived, evaluate, states
 from liza.scopes.slices.fields import ACTIVE, SLICES, status_of, stop_reason
 from liza.scopes.transition import Reconciled

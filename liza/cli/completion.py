@@ -18,7 +18,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
 @common
 def command(shell: str) -> int:
     """Print the completion script for bash, zsh or fish.

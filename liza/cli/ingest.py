@@ -20,10 +20,11 @@ from liza.text import plural, printable
 @click.argument("places", metavar="PATH...", nargs=-1, required=True)
 @untimed
 def command(call: Call, places: tuple[str, ...]) -> int:
-    """Enter the transcripts of sessions that were not followed.
+    """Import transcripts of sessions that liza did not follow.
 
-    PATH is a transcript of Claude Code or Codex, of yesterday or from another machine, or a folder of them. What is
-    known already is not entered again. These sessions have ended: they are never stopped, and raise no alarm.
+    PATH is a transcript of Claude Code or Codex, or a folder of them, for example from yesterday or from another
+    machine. Steps that are already known are skipped. The sessions count as ended: they are never stopped, and raise
+    no alarm.
 
     \b
     Examples:

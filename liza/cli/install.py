@@ -90,8 +90,8 @@ def _found(project: str) -> list[str]:
         or os.path.isdir(os.path.join(project, os.path.dirname(client.local)))
     ]
     if not found:
-        hint = f"name one: liza install {' or '.join(CLIENTS)}"
-        raise Refused("no client was found: none is on PATH, and none has settings here", hint=hint)
+        hint = f"name one: liza install CLIENT   (one of {', '.join(CLIENTS)})"
+        raise Refused("no coding agent was found on PATH or by its settings", hint=hint)
     return found
 
 

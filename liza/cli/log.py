@@ -43,7 +43,7 @@ def _with_types(function: Any) -> Any:
 @click.pass_context
 @_with_types
 def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **options: str | None) -> int:
-    """Append one anomaly, checked, under the lock.
+    """Check an anomaly and add it to the blackboard.
 
     Details are given as KEY=VALUE; KEY=@FILE takes the text of a file, KEY=- that of standard input.
 
@@ -73,7 +73,7 @@ def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
 @common
 @click.pass_context
 def entry(ctx: click.Context, /, as_json: bool, **options: str | None) -> int:
-    """Append one entry to log.yaml under the lock.
+    """Add an entry to log.yaml.
 
     \b
     Examples:

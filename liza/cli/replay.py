@@ -57,8 +57,8 @@ def command(
 ) -> int:
     """Replay the records of the blackboard: when would each rule have tripped?
 
-    As if checked after every record and every step of a session, with the recorded resolutions. --set or --rules
-    compares with other rules. Writes only the --svg file.
+    The rules are evaluated after every record and every step of a session, with the recorded resolutions. --set and
+    --rules compare with other rules. Nothing is written but the --svg file.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def command(
     for take in takes:
         _print(take, known, start, session)
     if len(takes) > 1:
-        _print_difference(takes[0], takes[1], start)
+        _print_difference(takes[0], takes[1], start, session)
     if svg is not None:
         click.echo(f"written: {printable(svg)}")
     return 0
@@ -158,7 +158,7 @@ def _print_head(known: Recording, session: str | None) -> None:
 
 def _print(take: _Take, known: Recording, start: datetime | None, session: str | None) -> None:
     trips = [trip for trip in take.played.trips if _is_shown(trip, start)]
-    count = plural(len(trips), "trip") if session is None else "the steps of one session"
+    count = plural(len(trips), "trip") if session is None else _session_counts(take)
     click.echo(f"\n{show.bold(printable(take.heading))}: {count}")
     width = max((len(trip.rule.name) for trip in trips), default=0)
     for trip in trips:
@@ -213,14 +213,32 @@ def _print_missing(take: _Take, known: Recording) -> None:
     gone = [entry for entry in known.trips if isinstance(name := entry.get("trip_id"), str) and name not in ids]
     for entry in gone:
         what = f"{show.short(entry.get('pattern'), 40)} of {show.short(entry.get('timestamp'), 30)}"
-        show.warnings([f"recorded, but not in this replay: {what} (by hand, by other rules, or its records are gone)"])
+        show.warnings(
+            [f"recorded, but not in this replay: {what} (made by hand or by other rules, or its records are gone)"]
+        )
 
 
-def _print_difference(before: _Take, after: _Take, start: datetime | None) -> None:
-    first, second = (sum(_is_shown(trip, start) for trip in take.played.trips) for take in (before, after))
-    change = second - first
-    text = "as many trips" if not change else f"{abs(change)} {'more' if change > 0 else 'fewer'}"
-    click.echo(f"\ndifference: {text}")
+def _stops(take: _Take) -> int:
+    return sum(each.match.rule.action == "STOP" for each in take.sessions)
+
+
+def _session_counts(take: _Take) -> str:
+    stops = _stops(take)
+    return f"{plural(len(take.sessions) - stops, 'warning')}, {plural(stops, 'stop')}"
+
+
+def _print_difference(before: _Take, after: _Take, start: datetime | None, session: str | None) -> None:
+    trips = [sum(_is_shown(trip, start) for trip in take.played.trips) for take in (before, after)]
+    stops = [_stops(before), _stops(after)]
+    counts = [("trip", trips)] if session is None else []
+    counts += [("session stop", stops)] if session is not None or any(stops) else []
+    click.echo(f"\ndifference: {', '.join(_change(noun, *both) for noun, both in counts)}")
+
+
+def _change(noun: str, before: int, after: int) -> str:
+    if before == after:
+        return f"as many {noun}s as before"
+    return f"{plural(abs(after - before), noun)} {'more' if after > before else 'fewer'}"
 
 
 def _draw(path: str, takes: Sequence[_Take], known: Recording) -> None:

@@ -73,7 +73,7 @@ class Plain:
         if not job.has_evidence:
             self.line(
                 f"{show.bold('!', 'yellow')} no evidence option (--verify, --require, --plan, --test): the run "
-                "ends only at a progress of 100 %, --max, a halt or a trip"
+                "ends only at 100% progress, --max, a halt or a trip"
             )
         if job.plan is not None and not os.path.exists(job.plan):
             self.line(f"{show.bold('!', 'yellow')} the plan does not exist yet: {printable(job.plan)}")

@@ -59,7 +59,7 @@ def broken_rules(error: LizaError | None) -> None:
             where_it_is = location(problem.file, problem.line, problem.column)
             echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
         file = f" {printable(quote(os.path.relpath(error.file)))}" if error.file else ""
-        echo(f"  hint: evaluated without this file, by the defaults; to fix: liza rules check{file}", err=True)
+        echo(f"  hint: this file is ignored and the defaults apply; to fix: liza rules check{file}", err=True)
 
 
 def due(event: Event) -> str:

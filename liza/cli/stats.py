@@ -87,7 +87,7 @@ def _rules(found: Sequence[RuleStats]) -> None:
 
 
 def _table(found: Sequence[RuleStats]) -> None:
-    titles = ("rule", "trips", "also matched", "open", "false alarms", "decided in", "at most", "again")
+    titles = ("rule", "trips", "also matched", "open", "false alarms", "median decision", "longest", "tripped again")
     title, *lines = aligned([titles, *map(_row, found)], right=range(1, len(titles)))
     click.echo(show.bold(show.fitted(title)))
     for line in lines:

@@ -69,8 +69,8 @@ def command(
 ) -> int:
     """Watch the blackboard, and check it on every change.
 
-    In the foreground until Ctrl-C; with --background as a daemon. One runs per blackboard. It waits for a blackboard
-    that does not exist yet, and survives one that is deleted and comes back.
+    Runs in the foreground until Ctrl-C, or with --background as a daemon; there is one per blackboard. It waits for
+    a blackboard that does not exist yet, and survives one that is deleted and comes back.
 
     \b
     Examples:

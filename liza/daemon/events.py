@@ -59,7 +59,9 @@ def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[N
     """What is new about the narrower scopes: the open trips of each by their ids, in words."""
     yield from (Notice(EventKind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
     yield from (
-        Notice(EventKind.RESOLVED, f"over: {text}", trip_id) for trip_id, text in before.items() if trip_id not in after
+        Notice(EventKind.RESOLVED, f"no longer: {text}", trip_id)
+        for trip_id, text in before.items()
+        if trip_id not in after
     )
 
 

@@ -30,7 +30,7 @@ def send_test_message(paths: Paths, now: datetime) -> Sent:
     project = paths.project
     targets, faults = read_targets(read_rules(paths.rules).notify, _config(paths), project)
     if not targets and not faults:
-        raise Refused("no notifications are set up: notify: has no target", hint=_HINT)
+        raise Refused("no notifications are set up: rules.yaml has no target under notify:", hint=_HINT)
     name = one_line(os.path.basename(project))
     text = "A test: you will be notified here when agents are halted."
     message = Message("test", f"liza: test in {name}", text, format_time(now), project)

@@ -82,11 +82,11 @@ def rules(paths: Paths, now: datetime) -> Iterator[Finding]:
         yield Finding("rules", level, problem.message, problem.hint, problem.file, problem.line, problem.column)
     for change in found.changes:
         yield Finding("rules", Level.WARNING, change, f"if that is not intended, edit {paths.rules}", paths.rules)
-    own = "with rules.yaml" if os.path.lexists(paths.rules) else "no rules.yaml"
+    own = "shipped and in rules.yaml" if os.path.lexists(paths.rules) else "shipped, no rules.yaml"
     others = len(found.all) - len(found.rules)
     yield Finding(
         "rules",
         Level.OK,
-        f"{len(found.all)} active rules: {len(found.rules)} for the sprint, "
-        f"{others} alarms and rules for single scopes; {own}",
+        f"{len(found.all)} active rules ({own}): {len(found.rules)} for the sprint, "
+        f"{others} alarms and rules for sessions, loops, claims and slices",
     )

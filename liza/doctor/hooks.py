@@ -41,7 +41,7 @@ def hooks(paths: Paths, now: datetime) -> Iterator[Finding]:
             text = f"{client} is used here without liza's hook: its sessions are {seen}"
             yield Finding("hooks", Level.WARNING, text, f"liza install {client}")
     if not found:
-        yield Finding("hooks", Level.OK, "no client has liza's hook")
+        yield Finding("hooks", Level.OK, "no coding agent has liza's hook; to add it: liza install")
         return
     yield from _reachable(next(iter(found)))
     yield from _asked(paths, now, list(found))
@@ -95,7 +95,7 @@ def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]
         else:
             minutes = max((now - time_of).total_seconds(), 0.0) / 60
             name = one_line(f"{last.name} {last.session[:8]}".strip(), 60)
-            yield Finding("hooks", Level.OK, f"{client}: last asked {minutes:,.0f} min ago, by session {name}")
+            yield Finding("hooks", Level.OK, f"{client}: the hook last ran {minutes:,.0f} min ago, in session {name}")
         recorded = list(recorded_sessions(client, time.time_ns() - int(_DAY * 1e9)))
         yield from _version(client, recorded)
         yield from _unseen(paths, client, [each for each in recorded if each.session not in sessions])

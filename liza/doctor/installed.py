@@ -32,7 +32,9 @@ def versions(paths: Paths | None, now: datetime) -> Iterator[Finding]:
     yield from wrong
     if not wrong:
         count = sum("extra ==" not in each for each in needed)
-        yield Finding("versions", Level.OK, f"liza {__version__}, Python {python}, {count} libraries as tested")
+        yield Finding(
+            "versions", Level.OK, f"liza {__version__}, Python {python}, {count} libraries in tested versions"
+        )
 
 
 def _library(requirement: str) -> Finding | None:

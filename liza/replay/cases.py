@@ -78,7 +78,8 @@ def read_cases(file: str) -> CaseFile:
     try:
         document = parse(read_stable(file).raw, file)
     except Unreadable as error:
-        error.hint = "a file of cases has the key 'cases:' with a list; see docs/rules.md"
+        form = "a file of cases has the key 'cases:' with a list; see docs/rules.md"
+        error.hint = form if os.path.exists(file) else "check its path"
         raise
     faults = [fault for fault in walk(document.data, (), schema.FILE) if fault.level == "error"]
     if faults:

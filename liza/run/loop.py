@@ -73,7 +73,8 @@ class _Loop:
         loop = self.run.look()
         if not self.run.is_open(loop):
             return None
-        return End(Ending.OPEN, f"loop {loop.name} is OPEN: {loop.reason}; {loop.how_to_continue}")
+        reason = f"the loop was open before this run: {loop.reason}; see: {loop.command('status')}"
+        return End(Ending.OPEN, reason)
 
     def step(self) -> End | None:
         """One iteration, or the reason to stop."""

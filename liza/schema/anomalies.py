@@ -78,20 +78,29 @@ def check(record: Mapping[str, Any], path: Path) -> Faults:
     elif (details := record.get("details")) is not None and not isinstance(details, MAPPINGS):
         yield walker.unexpected((*path, "details"), "a mapping", details)
     else:
+        missing = []
         for needed, kind in TYPES[name].needed.items():
-            yield from _detail(record, details or {}, path, needed, kind)
+            found = _find_detail(record, details or {}, path, needed)
+            if found is None:
+                missing.append(needed)
+            else:
+                yield from walker.walk(*found, kind)
+        if missing:
+            where = (*path, "details") if details else path
+            words = ", ".join(each.replace("|", " or ") for each in missing)
+            hint = "add " + " ".join(f"{each.partition('|')[0]}=..." for each in missing)
+            yield Fault(where, f"{name} needs more details: {words}", hint)
 
 
-def _detail(record: Mapping[str, Any], details: Mapping[str, Any], path: Path, needed: str, kind: Kind) -> Faults:
+def _find_detail(
+    record: Mapping[str, Any], details: Mapping[str, Any], path: Path, needed: str
+) -> tuple[Any, Path] | None:
+    """The first of the alternatives that the record has, with its path."""
     for name in needed.split("|"):
         for holder, where in ((record, path), (details, (*path, "details"))):
             if holder.get(name) is not None:
-                yield from walker.walk(holder[name], (*where, name), kind)
-                return
-    where = (*path, "details") if details else path
-    words = needed.replace("|", " or ")
-    hint = f"add the detail: {needed.partition('|')[0]}=..."
-    yield Fault(where, f"{record['type']} needs {words} in its details", hint)
+                return holder[name], (*where, name)
+    return None
 
 
 def _time(record: Mapping[str, Any], path: Path) -> Faults:

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from liza.model import MAPPINGS
+from liza.text import did_you_mean, suggestion
 
 
 class Kind(Protocol):
@@ -78,4 +79,12 @@ class OneOf(NamedTuple):
         if value in self.words:
             return None
         *others, last = self.words
-        return f"{', '.join(others)} or {last}" if len(self.words) < 5 else self.name
+        return f"{', '.join(others)} or {last}" if self._are_few else self.name
+
+    @property
+    def _are_few(self) -> bool:
+        return len(self.words) < 5
+
+    def hint(self, value: object) -> str | None:
+        """The nearest word, or all of them; None where the message itself lists them."""
+        return did_you_mean(value, self.words) if self._are_few else suggestion(value, self.words)

@@ -60,7 +60,7 @@ def walk(value: Any, path: Path, shape: Shape) -> Faults:
         for name, record in value.items():
             yield from _record(record, (*path, name), shape.table)
     elif (wanted := shape(value)) is not None:
-        hint = suggestion(value, shape.words) if isinstance(shape, OneOf) else None
+        hint = shape.hint(value) if isinstance(shape, OneOf) else None
         yield unexpected(path, wanted, value, hint)
 
 
@@ -97,7 +97,7 @@ def field(record: Mapping[str, Any], path: Path, name: str, shape: Shape, *, req
     if value is not None or (required and name in record):
         yield from walk(value, where, shape)
     elif required:
-        hint = suggestion(None, shape.words) if isinstance(shape, OneOf) else None
+        hint = shape.hint(None) if isinstance(shape, OneOf) else None
         yield Fault(where, f"{name} is missing: expected {_wanted(shape)}", hint)
 
 

@@ -44,7 +44,7 @@ def _check_gates(board: Board, named: Mapping[str, str], now: datetime) -> Gate:
     unknown: tuple[str, ...] = ()
     for word, name in named.items():
         if not name.strip():  # a variable that a hook forgot to set must not open the gate
-            return Gate(f"no {word} is named", f"give its name after --{word}")
+            return Gate(f"--{word} is empty", f"give the name of a {word} after it: --{word} NAME")
         scope = load(next(row for row in SCOPES if word in row.gates))
         check = scope.gates().get(word) or partial(_check_record, scope)
         meant = scope.ids_of(board.read().data.get(scope.section.name), name)

@@ -155,7 +155,7 @@ def test_all_problems_of_a_record_are_reported(folder: Path) -> None:
     result = refused(folder, liza(folder, "log", "anomaly", "--type", "retry_loop", "--task", "", "--reporter", ""))
     for word in ("task", "reporter", "count", "error_pattern"):
         assert word in result.err
-    assert "add the detail: count=...; add the detail: error_pattern=..." in result.hint()
+    assert "count=... error_pattern=..." in result.hint()
 
 
 def test_help_names_every_type_and_its_details(folder: Path) -> None:

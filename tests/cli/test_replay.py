@@ -172,10 +172,7 @@ def test_recorded_trip_missing_in_replay_is_named(twice: Path) -> None:
     state.write_text(state.read_text().replace("task: task-2", "task: task-99"))
     lines = liza(twice, "replay").out.splitlines()
     assert lines[4] == "      resolved after 15 min by ann: ADR-7"
-    assert lines[-1] == (
-        "! recorded, but not in this replay: retry_cluster of 2025-01-18T00:30:00Z "
-        "(by hand, by other rules, or its records are gone)"
-    )
+    assert "not in this replay: retry_cluster of 2025-01-18T00:30:00Z" in lines[-1]
 
 
 def test_records_out_of_order_trip_as_recorded(tmp_path: Path) -> None:
@@ -204,7 +201,7 @@ def test_higher_threshold_trips_later_or_never(twice: Path) -> None:
     assert [(trip["at"], trip["as_recorded"]) for trip in then["trips"]] == [("2025-01-18T00:40:00Z", False)]
     assert then["rules"] == "with retry_cluster.threshold=4"
     out = liza(twice, "replay", "--set", "retry_cluster.threshold=4").out
-    assert out.splitlines()[-1] == "difference: 1 fewer"
+    assert out.splitlines()[-1] == "difference: 1 trip fewer"
 
 
 @settings(max_examples=10, phases=ENOUGH)
@@ -274,8 +271,8 @@ def test_since_limits_observed_matches(tmp_path: Path) -> None:
 
 def test_difference_counts_only_shown_trips(twice: Path) -> None:
     words = ("replay", "--set", "retry_cluster.window=15m")
-    assert liza(twice, *words).out.splitlines()[-1] == "difference: 2 fewer"
-    assert liza(twice, *words, "--since", "2025-01-18T00:45:01Z").out.splitlines()[-1] == "difference: 1 fewer"
+    assert liza(twice, *words).out.splitlines()[-1] == "difference: 2 trips fewer"
+    assert liza(twice, *words, "--since", "2025-01-18T00:45:01Z").out.splitlines()[-1] == "difference: 1 trip fewer"
 
 
 @pytest.mark.parametrize(("file", "words"), [(".liza/rules.yaml", []), ("other.yaml", ["--rules", "other.yaml"])])

@@ -48,6 +48,9 @@ def test_other_numbers_are_compared(folder: Path) -> None:
     stops = [[each["rule"] for each in some if each["action"] == "STOP"] for some in (before, after)]
     assert "repeated_failure" in stops[0]
     assert "repeated_failure" not in stops[1]
+    one = ("replay", "--session", SESSION, "--set")
+    assert liza(folder, *one, "repeated_failure.threshold=99").out.splitlines()[-1].endswith(" 1 session stop fewer")
+    assert " as many " in liza(folder, *one, "repeated_failure.threshold=4").out.splitlines()[-1]
 
 
 def test_decision_lets_the_session_start_over(folder: Path) -> None:

@@ -59,7 +59,7 @@ def arrive(board: Board, name: str, test: str, workdir: str | None) -> Site:
     found = capture_base(folder, root, name) if (begins or is_new) and is_own else read_base(folder, root)
     notes = found.notes if begins and not named_tests(record) else ()
     if late:
-        notes = ("no base: attempts were recorded before the first start, so the starting commit is unknown",)
+        notes = ("no base: attempts were recorded before the first start, so there is no commit to roll back to",)
     seen = touched_files.since_last_attempt(board.paths, name, folder)
     return Site(folder, found.base, notes, seen.files or (), seen)
 

@@ -112,4 +112,4 @@ def test_gate_stops_a_stopped_slice_with_reason(slices: Slices) -> None:
 @pytest.mark.parametrize("option", ["--slice", "--claim", "--loop", "--stage"])
 def test_gate_stops_for_an_empty_name(slices: Slices, option: str) -> None:
     ran = slices.run("gate", option, "")
-    assert (ran.code, f"no {option[2:]} is named" in ran.err, f"after {option}" in ran.err) == (2, True, True)
+    assert (ran.code, ran.err.startswith(f"liza: {option}"), f"{option} NAME" in ran.err) == (2, True, True)

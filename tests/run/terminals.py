@@ -15,6 +15,8 @@ from tests.served import server
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 
+_PIECES = re.compile(r"(\n|\r|[^\n\r\x1b]+)|\x1b(?:\[([0-9;?]*[A-Za-z])|\][^\x07]*\x07)")
+
 
 class Terminal:
     """`liza` on its own terminal and in its own session, as a shell starts it."""
@@ -38,6 +40,25 @@ class Terminal:
     def text(self) -> str:
         """All that was shown, without escape sequences."""
         return _ESCAPES.sub("", self.raw.decode(errors="replace")).replace("\r\n", "\n")
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines that are left on the terminal, without what was erased or written over since."""
+        lines, row, column = [""], 0, 0
+        for text, code in _PIECES.findall(self.raw.decode(errors="replace")):
+            if text == "\n":
+                row += 1
+                lines += [""] * (row == len(lines))
+            elif text == "\r":
+                column = 0
+            elif text:
+                lines[row] = lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
+                column += len(text)
+            elif code.endswith("A"):
+                row -= int(code[:-1] or 1)
+            elif code == "2K":
+                lines[row] = ""
+        return lines
 
     def shows(self, text: str, patience: float = PATIENCE) -> None:
         """Wait until this is shown, after the text that was waited for before."""

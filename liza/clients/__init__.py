@@ -1,16 +1,13 @@
 """Coding agents that liza observes: one module a client, loaded when one of its events is read.
 
-A new client is a module with what `Client` lists, and its name here.
+A new client is a module with what `Client` lists, and a loader of it here.
 """
 
-from collections.abc import Iterator
-from importlib import import_module
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
 
 from liza.clients.event import Action, Answer, Event
 from liza.clients.settings import HookProblem, Settings, Setup
-
-NAMES = ("claude", "codex", "gemini", "qwen", "opencode")
 
 
 class Client(Protocol):
@@ -39,4 +36,45 @@ def find_client(name: str) -> Client | None:
 
 def load_client(name: str) -> Client:
     """The module of a client."""
-    return cast(Client, import_module(f"liza.clients.{name}"))
+    return _LOADERS[name]()
+
+
+def _claude() -> Client:
+    from liza.clients import claude
+
+    return claude
+
+
+def _codex() -> Client:
+    from liza.clients import codex
+
+    return codex
+
+
+def _gemini() -> Client:
+    from liza.clients import gemini
+
+    return gemini
+
+
+def _qwen() -> Client:
+    from liza.clients import qwen
+
+    return qwen
+
+
+def _opencode() -> Client:
+    from liza.clients import opencode
+
+    return opencode
+
+
+# A hook loads one client only. Written out as imports, so that the type checker compares each module with `Client`.
+_LOADERS: dict[str, Callable[[], Client]] = {
+    "claude": _claude,
+    "codex": _codex,
+    "gemini": _gemini,
+    "qwen": _qwen,
+    "opencode": _opencode,
+}
+NAMES = tuple(_LOADERS)

@@ -81,6 +81,6 @@ def can_warn(name: str) -> bool:
 
 def problems(setup: Setup) -> Iterator[HookProblem]:
     """What a person has to trust before any hook runs."""
-    from liza.clients import codex_trust
+    from liza.clients.codex_trust import untrusted
 
-    return codex_trust.problems(setup)
+    return untrusted(setup)

@@ -20,7 +20,7 @@ EVENTS = ("PreToolUse", "UserPromptSubmit", "PostToolUse", "SessionStart")
 _DEFAULT_TIMEOUT = 600
 
 
-def problems(setup: Setup) -> Iterator[HookProblem]:
+def untrusted(setup: Setup) -> Iterator[HookProblem]:
     """What Codex skips, in the order in which a person has to deal with it."""
     import tomllib
 

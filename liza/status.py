@@ -18,7 +18,7 @@ from liza.scopes import engine
 from liza.scopes.history import section as sections
 from liza.scopes.inbox import Applied, add_waiting, read_waiting
 from liza.scopes.rules_file import overrun, rules_in_force
-from liza.scopes.scope import RUNNING, SessionRow
+from liza.scopes.scope import RUNNING, OpenTrip, SessionRow
 from liza.scopes.transition import Event
 from liza.store import checkpoint
 from liza.store.board import Board
@@ -26,7 +26,6 @@ from liza.store.paths import Paths
 from liza.store.spool import list_spool
 from liza.text import plural
 
-_RECENT = 5
 _ACTIVE = 600.0  # seconds since its last step in which a session counts as one that works
 
 
@@ -54,6 +53,7 @@ class Status(NamedTuple):
     sessions: tuple[SessionRow, ...] = ()  # the one with the newest step first
     events_waiting: int = 0  # of hooks, until a daemon reads them
     hooks: tuple[Hooks, ...] = ()
+    open_records: tuple[tuple[str, str, OpenTrip], ...] = ()  # what is stopped: its kind, its name and why
 
     @property
     def unwatched(self) -> str | None:
@@ -101,9 +101,9 @@ class Status(NamedTuple):
 
     @property
     def history(self) -> list[Mapping[str, Any]]:
-        """The most recent entries, with what was entered by hand where the next check will have it."""
+        """The entries, with what was entered by hand where the next check will have it."""
         history = sections.history_of(sections.reconcile(self.section, self.at).section)
-        return [dict(entry) for entry in history[-_RECENT:] if isinstance(entry, Mapping)]
+        return [dict(entry) for entry in history if isinstance(entry, Mapping)]
 
     @property
     def silences(self) -> list[tuple[Mapping[str, Any], Silence]]:
@@ -154,6 +154,7 @@ def _with_scopes(status: Status, board: Board) -> Status:
     status = status._replace(alarms=tuple(text for _, _, text in engine.alarms(contents, rules, os.environ, at)))
     try:
         missing = engine.missing(board, contents)
+        status = status._replace(open_records=tuple(engine.stopped_records(contents, rules, os.environ)))
         stopped = engine.open_trips(contents, rules, os.environ) | missing
         others = {row.section: contents.get(row.section) for row in ON_BOARD}
         status = status._replace(

@@ -1,7 +1,7 @@
 """`liza stats`."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
@@ -11,6 +11,7 @@ from liza.cli.group import Call, plain
 from liza.cli.spent import spent_text, tokens_text, unpriced_text
 from liza.cli.terminal import aligned
 from liza.model import span_text
+from liza.rules.evaluate import RuleSet
 from liza.schema.budgets import budgets_in
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.scope import Spent
@@ -39,14 +40,9 @@ def command(call: Call) -> int:
     sections = board.read().data
     found = stats_of(sections.get("circuit_breaker"), call.at)
     rules, _ = rules_in_force(board.paths.rules)
-    terms = terms_of(rules, call.at, sections)
-    used = used_so_far(list(Monitor(board.paths).usage(terms)), terms)
+    used = _read_used(Monitor(board.paths), rules, sections, call.at)
     if call.as_json:
-        spans = [{"span": name, **_spent(each)} for name, each in used.spans.items()]
-        models = [{"model": name, **envelope.spent(each)} for name, each in used.models.items()]
-        envelope.write(
-            "stats", "ok", rules=[_as_json(each) for each in found], today=used.today, used=spans, models=models
-        )
+        envelope.write("stats", "ok", **_facts(found, used))
         return 0
     if found:
         _rules(found)
@@ -55,6 +51,23 @@ def command(call: Call) -> int:
     for line in _used(used, rules.blocks):
         click.echo(show.fitted(line))
     return 0
+
+
+def stats_facts(monitor: Monitor, rules: RuleSet, sections: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+    """The fields of `liza stats --json`, which the page of `liza serve` shows, too."""
+    found = stats_of(sections.get("circuit_breaker"), at)
+    return _facts(found, _read_used(monitor, rules, sections, at))
+
+
+def _read_used(monitor: Monitor, rules: RuleSet, sections: Mapping[str, Any], at: datetime) -> Used:
+    terms = terms_of(rules, at, sections)
+    return used_so_far(list(monitor.usage(terms)), terms)
+
+
+def _facts(found: Sequence[RuleStats], used: Used) -> dict[str, Any]:
+    spans = [{"span": name, **_spent(each)} for name, each in used.spans.items()]
+    models = [{"model": name, **envelope.spent(each)} for name, each in used.models.items()]
+    return {"rules": [_as_json(each) for each in found], "today": used.today, "used": spans, "models": models}
 
 
 def _used(used: Used, blocks: Mapping[str, Any]) -> Iterator[str]:

@@ -9,8 +9,8 @@ import click
 from liza.cli import daemon_status, envelope, session_table, show
 from liza.cli.group import Call, plain
 from liza.cli.progress import Waiting
-from liza.errors import Unreadable
-from liza.model import format_time, span_text
+from liza.errors import LizaError, Unreadable
+from liza.model import Problem, format_time, span_text
 from liza.scopes.history import section as sections
 from liza.scopes.inbox import waiting_counts, waiting_text
 from liza.status import State, Status, read_status
@@ -18,6 +18,7 @@ from liza.store import checkpoint
 from liza.text import plural, printable, shell_quoted
 
 _SESSIONS = 5  # that are shown
+_RECENT = 5  # entries of the history
 _EXIT_CODES = {State.OK: 0, State.DEGRADED: Unreadable.exit_code, State.HALTED: 3, State.TRIGGERED: 3}
 
 
@@ -38,7 +39,7 @@ def command(call: Call) -> int:
     with Waiting("checking the blackboard"):
         status = read_status(board, at)
     if call.as_json:
-        _json(status)
+        envelope.write("status", status.state, problems_of(status), **status_facts(status))
     else:
         _breaker(status)
         _agents(status)
@@ -49,33 +50,37 @@ def command(call: Call) -> int:
     return _EXIT_CODES[status.state]
 
 
-def _json(status: Status) -> None:
-    verdict, error = status.found.verdict, status.found.error
-    envelope.write(
-        "status",
-        status.state,
-        [*status.found.snapshot.problems, *status.waiting.problems, *envelope.problems_of(error)],
-        trigger=envelope.trigger(status.found.trigger),
-        age_seconds=status.open_for,
-        checkpoint=_checkpoint(status.halt),
-        patterns=[envelope.pattern(each) for each in verdict.progress],
-        history=[envelope.plain(entry) for entry in status.history],
-        silences=[envelope.plain(fields) for fields, _ in status.silences],
-        silenced=[envelope.silenced(each) for each in verdict.silenced],
-        rule_changes=list(status.rules.changes),
-        warnings=list(verdict.warnings),
-        claims=[envelope.claim(each) for each in verdict.claims],
-        stopped=list(status.stopped),
-        concerns=_concerns(status),
-        inbox=waiting_counts(status.waiting),
-        daemon=daemon_status.as_json(status.daemon),
-        sessions=[envelope.session(each) for each in status.sessions],
-        events_waiting=status.events_waiting,
-        hooks=[envelope.hooks(each) for each in status.hooks],
-    )
+def status_facts(status: Status) -> dict[str, Any]:
+    """The fields of `liza status --json`, which the page of `liza serve` shows, too."""
+    verdict = status.found.verdict
+    return {
+        "trigger": envelope.trigger(status.found.trigger),
+        "age_seconds": status.open_for,
+        "checkpoint": checkpoint_facts(status.halt),
+        "patterns": [envelope.pattern(each) for each in verdict.progress],
+        "history": [envelope.plain(entry) for entry in status.history[-_RECENT:]],
+        "silences": [envelope.plain(fields) for fields, _ in status.silences],
+        "silenced": [envelope.silenced(each) for each in verdict.silenced],
+        "rule_changes": list(status.rules.changes),
+        "warnings": list(verdict.warnings),
+        "claims": [envelope.claim(each) for each in verdict.claims],
+        "stopped": list(status.stopped),
+        "concerns": _concerns(status),
+        "inbox": waiting_counts(status.waiting),
+        "daemon": daemon_status.as_json(status.daemon),
+        "sessions": [envelope.session(each) for each in status.sessions],
+        "events_waiting": status.events_waiting,
+        "hooks": [envelope.hooks(each) for each in status.hooks],
+    }
 
 
-def _checkpoint(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:
+def problems_of(status: Status) -> list[Problem | LizaError]:
+    """What is wrong with the files of the blackboard."""
+    found = status.found
+    return [*found.snapshot.problems, *status.waiting.problems, *envelope.problems_of(found.error)]
+
+
+def checkpoint_facts(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | None:
     if halt is None:
         return None
     return {
@@ -158,7 +163,7 @@ def _patterns(status: Status) -> None:
     verdict = status.found.verdict
     click.echo("patterns:")
     show.patterns(verdict.progress)
-    if history := status.history:
+    if history := status.history[-_RECENT:]:
         click.echo("history:")
         width = max(len(_what(entry)) for entry in history)
         for entry in history:

@@ -16,7 +16,7 @@ from liza.model import MAPPINGS, Fault, Path, Problem, Record
 from liza.scope_names import IN_FILES, SCOPES, ScopeNames
 from liza.scopes.change import apply_reconciled, log_events, reconcile_each
 from liza.scopes.records import Section, named_records
-from liza.scopes.scope import Alarm, Environment, Scope, Sections, SessionRow, Source
+from liza.scopes.scope import Alarm, Environment, OpenTrip, Scope, Sections, SessionRow, Source
 from liza.scopes.table import load
 from liza.scopes.transition import Event, Reconciled
 from liza.store.board import Board
@@ -160,16 +160,23 @@ def restore(paths: Paths, sections: Sections) -> Iterator[str]:
 
 def open_trips(sections: Sections, rules: "RuleSet", environment: Environment) -> dict[str, str]:
     """Open trips of every scope: text by id."""
-    found: dict[str, str] = {}
+    return {
+        f"{kind} {name} {trip.since}": f"{kind} {name} is {trip.status}: {trip.reason}"
+        for kind, name, trip in stopped_records(sections, rules, environment)
+    }
+
+
+def stopped_records(
+    sections: Sections, rules: "RuleSet", environment: Environment
+) -> Iterator[tuple[str, str, OpenTrip]]:
+    """What is stopped: the kind of scope, the name of the record, and its open trip."""
     for row in SCOPES:
         if sections.get(row.section):
             scope = load(row)
             settings = scope.settings_of(rules, environment)
             for name, record in _usable_records(scope, sections):
                 if (trip := scope.open_trip(record, settings)) is not None:
-                    label = f"{scope.section.scope} {name}"
-                    found[f"{label} {trip.since}"] = f"{label} is {trip.status}: {trip.reason}"
-    return found
+                    yield scope.section.scope, name, trip
 
 
 def missing(board: Board, sections: Sections) -> dict[str, str]:

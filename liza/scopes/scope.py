@@ -128,6 +128,7 @@ class SessionRow(NamedTuple):
     used: "Spent"  # by itself, without its subagents
     source: str = ""  # what reports it
     degraded: str | None = None  # what its client no longer reports
+    outcomes: tuple[str, ...] = ()  # of its last steps, the newest last
 
 
 class Source(Protocol):

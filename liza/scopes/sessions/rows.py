@@ -14,6 +14,7 @@ from liza.scopes.sessions.step_window import StepWindow
 from liza.store.document import Document
 from liza.text import did_you_mean, value_text
 
+OUTCOMES = 50  # steps of a session whose outcome is listed
 LEFT = 1800.0  # seconds after its last answer, after which a session without a hook has ended
 
 
@@ -56,6 +57,7 @@ def _row(name: str, window: StepWindow | None, record: Mapping[str, Any], terms:
         used=spent_in(usage_of(window, name, terms)) if window is not None else Spent(),
         source=_source(window) if window is not None else "",
         degraded=window.degraded if window is not None else None,
+        outcomes=tuple(str(step.get("outcome") or "unknown") for step in list(window.steps)[-OUTCOMES:]) if window else (),
     )
 
 

@@ -18,7 +18,7 @@ MODULES = {
 
 # From the top to the bottom; a module may import from its own layer and from those below.
 LAYERS = (
-    ("cli",),
+    ("cli", "web"),
     ("api", "doctor", "status"),
     ("daemon", "run", "replay"),
     ("check",),

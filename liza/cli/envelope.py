@@ -26,7 +26,7 @@ def write(
     command: str, status: str, problems: "Iterable[dict[str, Any] | Problem | LizaError | str]" = (), **fields: Any
 ) -> None:
     """Print the envelope with the command's own fields behind the common ones. A text as a problem is a warning."""
-    listed = [{**_PROBLEM, **_problem(each)} for each in problems]  # the same fields everywhere
+    listed = [problem(each) for each in problems]
     document = {"schema": SCHEMA, "command": command, "status": status, "problems": listed, **fields}
     # Not json.dump: it encodes in Python, piece by piece, which takes eight times as long.
     try:
@@ -40,6 +40,11 @@ def write(
 def _other(value: Any) -> Any:
     """What the encoder has no form for: a mapping of another type as one, anything else as its text."""
     return dict(value) if isinstance(value, MAPPINGS) else str(value)
+
+
+def problem(source: "dict[str, Any] | Problem | LizaError | str") -> dict[str, Any]:
+    """A problem, with the same fields everywhere."""
+    return {**_PROBLEM, **_problem(source)}
 
 
 def _problem(source: "dict[str, Any] | Problem | LizaError | str") -> dict[str, Any]:

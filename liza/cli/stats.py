@@ -15,9 +15,10 @@ from liza.rules.evaluate import RuleSet
 from liza.schema.budgets import budgets_in
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.scope import Spent
-from liza.scopes.sessions.monitor import Monitor
+from liza.scopes.sessions.monitor import Monitor, monitor_of
 from liza.scopes.sessions.spending import Used, terms_of, used_so_far
 from liza.scopes.sprint.stats import RuleStats, stats_of
+from liza.store.paths import Paths
 from liza.text import plural, printable
 
 _AGAIN = 20  # that are shown
@@ -40,7 +41,7 @@ def command(call: Call) -> int:
     sections = board.read().data
     found = stats_of(sections.get("circuit_breaker"), call.at)
     rules, _ = rules_in_force(board.paths.rules)
-    used = _read_used(Monitor(board.paths), rules, sections, call.at)
+    used = _read_used(monitor_of(board.paths), rules, sections, call.at)
     if call.as_json:
         envelope.write("stats", "ok", **_facts(found, used))
         return 0
@@ -53,10 +54,10 @@ def command(call: Call) -> int:
     return 0
 
 
-def stats_facts(monitor: Monitor, rules: RuleSet, sections: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+def stats_facts(paths: Paths, rules: RuleSet, sections: Mapping[str, Any], at: datetime) -> dict[str, Any]:
     """The fields of `liza stats --json`, which the page of `liza serve` shows, too."""
     found = stats_of(sections.get("circuit_breaker"), at)
-    return _facts(found, _read_used(monitor, rules, sections, at))
+    return _facts(found, _read_used(monitor_of(paths), rules, sections, at))
 
 
 def _read_used(monitor: Monitor, rules: RuleSet, sections: Mapping[str, Any], at: datetime) -> Used:

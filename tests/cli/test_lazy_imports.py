@@ -6,7 +6,8 @@ import pytest
 
 from tests.cli.run import installed, new_board
 
-HEAVY = ("yaml_rs", "ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz", "lark", "yaml")
+WEB = ("liza.web", "starlette", "uvicorn", "sse_starlette", "anyio", "markdown_it")
+HEAVY = (*WEB, "yaml_rs", "ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz", "lark", "yaml")
 
 
 def imported(folder: Path, *words: str) -> set[str]:
@@ -43,6 +44,7 @@ def test_plain_recording_imports_neither_click_nor_waiting(tmp_path: Path, words
     modules = imported(tmp_path, *words)
     assert "yaml_rs._yaml_rs" in modules
     assert not modules & {
+        *WEB,
         "pathlib",
         "click",
         "ruamel",
@@ -59,3 +61,9 @@ def test_plain_recording_imports_neither_click_nor_waiting(tmp_path: Path, words
 def test_validate_imports_neither_daemon_nor_oracle(tmp_path: Path) -> None:
     new_board(tmp_path)
     assert not imported(tmp_path, "validate") & {"ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz"}
+
+
+@pytest.mark.parametrize("command", ["analyze", "status"])
+def test_checks_import_nothing_of_the_page(tmp_path: Path, command: str) -> None:
+    new_board(tmp_path)
+    assert not imported(tmp_path, command) & {*WEB}

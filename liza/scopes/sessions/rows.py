@@ -57,8 +57,12 @@ def _row(name: str, window: StepWindow | None, record: Mapping[str, Any], terms:
         used=spent_in(usage_of(window, name, terms)) if window is not None else Spent(),
         source=_source(window) if window is not None else "",
         degraded=window.degraded if window is not None else None,
-        outcomes=tuple(str(step.get("outcome") or "unknown") for step in list(window.steps)[-OUTCOMES:]) if window else (),
+        outcomes=_outcomes(window) if window is not None else (),
     )
+
+
+def _outcomes(window: StepWindow) -> tuple[str, ...]:
+    return tuple(str(step.get("outcome") or "unknown") for step in list(window.steps)[-OUTCOMES:])
 
 
 def _state(window: StepWindow | None, status: str) -> str:

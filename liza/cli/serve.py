@@ -1,0 +1,49 @@
+"""`liza serve`."""
+
+import gc
+from importlib.util import find_spec
+
+import click
+
+from liza.cli.group import common, root_of
+from liza.errors import Refused
+from liza.store.paths import find
+from liza.text import printable
+
+PORT = 8642
+
+
+@click.command("serve")
+@click.option("--port", metavar="N", type=int, default=PORT, show_default=True, help="0 takes a free one.")
+@click.option("--host", metavar="ADDR", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@common
+@click.pass_context
+def command(ctx: click.Context, port: int, host: str, opens: bool) -> int:
+    """Show the breaker, the sessions and the patterns on a live page.
+
+    The address that is printed has a token: only who sees this terminal can open the page. Runs until Ctrl-C.
+
+    \b
+    Examples:
+      liza serve
+      liza serve --port 0 --open
+    """
+    paths = find(root_of(ctx))
+    if missing := [name for name in ("starlette", "uvicorn", "sse_starlette") if find_spec(name) is None]:
+        raise Refused(f"liza serve needs {', '.join(missing)}", hint="install what it needs: pip install 'liza[web]'")
+    from liza.web.access import Access
+    from liza.web.server import serve
+
+    def announce(access: Access, address: str) -> None:
+        click.echo(f"{printable(paths.project)}: {address}?token={access.token}")
+        if host not in ("127.0.0.1", "::1", "localhost"):
+            click.echo("! the connection is not encrypted: other machines on the way can read it")
+        if opens:
+            import webbrowser
+
+            webbrowser.open(f"{address}?token={access.one_time_token()}")
+
+    gc.enable()  # unlike other commands this one runs for long
+    serve(paths, host, port, announce)
+    return 0

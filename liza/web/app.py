@@ -1,0 +1,51 @@
+"""The application: its routes, behind the guard that every request passes."""
+
+from collections.abc import Sequence
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from liza.cli.envelope import plain
+from liza.web.access import Access, Guard
+from liza.web.page import asset, render_page
+from liza.web.site import Site
+
+
+def make_app(site: Site, access: Access) -> Starlette:
+    """The dashboard of a blackboard. What a route needs is in `request.app.state`: `site` and `access`."""
+    app = Starlette(routes=routes(), middleware=[Middleware(Guard, access=access)])
+    app.state.site, app.state.access = site, access
+    return app
+
+
+def routes() -> Sequence[BaseRoute]:
+    """Every address of the server; none of them opens a file that a request names."""
+    return [
+        Route("/", show_page),
+        Route("/status.json", show_model),
+        Route("/page.css", show_style),
+        Route("/page.js", show_script),
+    ]
+
+
+async def show_page(request: Request) -> Response:
+    site: Site = request.app.state.site
+    view = await run_in_threadpool(site.view)
+    return HTMLResponse(render_page(view.model, view.sections, version=view.version, **site.extra))
+
+
+async def show_model(request: Request) -> Response:
+    view = await run_in_threadpool(request.app.state.site.view)
+    return JSONResponse(plain(view.model))
+
+
+async def show_style(request: Request) -> Response:
+    return Response(asset("page.css"), media_type="text/css")
+
+
+async def show_script(request: Request) -> Response:
+    return Response(asset("page.js"), media_type="text/javascript")

@@ -1,0 +1,97 @@
+"""What all browsers see: the model and its sections, made anew when a file of the blackboard has changed."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from liza.store.lock import is_locked
+from liza.store.paths import Paths
+from liza.web.model import read_page
+from liza.web.page import render_sections
+
+_OLDEST = 5.0  # seconds after which it is made again though no file has changed: time alone changes some of it
+_SHARE = 10.0  # a model that takes long is made less often: at most this part of the time goes into it
+
+
+class View(NamedTuple):
+    """One version of the page."""
+
+    version: int
+    model: Mapping[str, Any]
+    sections: Mapping[str, str]
+    changed: Mapping[str, int]  # the version in which each section changed last
+
+
+class Site:
+    """The page of one blackboard. Any thread may call it; one at a time reads the blackboard."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        extra: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.paths = paths
+        self.extra: dict[str, Any] = dict(extra or {})  # what the sections show beside the model
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._view: View | None = None
+        self._seen: Any = None
+        self._made, self._took = 0.0, 0.0
+
+    def view(self) -> View:
+        """The newest version, at most a moment old."""
+        with self._lock:
+            seen = self._fingerprint()
+            age = time.monotonic() - self._made
+            if self._view is None or (age > self._took and (seen != self._seen or age > self._patience)):
+                self._view = self._make(self._view)
+                self._seen = seen
+            return self._view
+
+    def forget(self) -> None:
+        """Have the next view made anew: something beside the blackboard has changed."""
+        with self._lock:
+            self._seen, self._took = None, 0.0
+
+    @property
+    def _patience(self) -> float:
+        return max(_OLDEST, _SHARE * self._took)
+
+    def _make(self, before: View | None) -> View:
+        begun = time.monotonic()
+        model = read_page(self.paths, self._clock())
+        sections = render_sections(model, **self.extra)
+        version, old, known = (before.version + 1, before.sections, before.changed) if before else (1, {}, {})
+        changed = {name: known[name] if html == old.get(name) else version for name, html in sections.items()}
+        self._made = time.monotonic()
+        self._took = self._made - begun
+        if before is not None and version not in changed.values():
+            return before._replace(model=model)
+        return View(version, model, sections, changed)
+
+    def _fingerprint(self) -> Any:
+        """What differs when a file has changed that the page shows; cheap enough for four times a second."""
+        paths = self.paths
+        files = (
+            paths.state, paths.log, paths.rules, paths.checkpoint, paths.report, paths.watch_json, paths.inbox,
+            paths.stopped, paths.spool,
+        )  # fmt: skip
+        found: list[Any] = [_stat(path) for path in files]
+        found.append(is_locked(paths.watch_lock))
+        with suppress(OSError), os.scandir(paths.steps) as entries:
+            found.append(sorted((entry.name, _stat(entry.path)) for entry in entries))
+        return found
+
+
+def _stat(path: str) -> tuple[int, int, int]:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return (0, 0, 0)
+    return status.st_mtime_ns, status.st_ino, status.st_size

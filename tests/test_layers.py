@@ -18,7 +18,7 @@ MODULES = {
 
 # From the top to the bottom; a module may import from its own layer and from those below.
 LAYERS = (
-    ("cli", "web"),
+    ("cli", "mcp", "web"),
     ("api", "doctor", "status"),
     ("daemon", "run", "replay"),
     ("check",),
@@ -26,7 +26,7 @@ LAYERS = (
     ("rules", "schema"),
     ("clients", "toolerrors", "git", "notify"),
     ("store", "halt", "templates"),
-    ("model", "text", "errors", "scope_names"),
+    ("model", "text", "errors", "extras", "scope_names"),
 )
 # Inside scopes, in the same order: the engine knows the scopes by their rows in the table, and no scope knows another.
 SIBLINGS = tuple(file.parent.name for file in sorted(PACKAGE.glob("scopes/*/scope.py")))
@@ -56,6 +56,7 @@ SCOPE_USERS = {
     **dict.fromkeys(
         tuple(f"liza.cli.{name}" for name in ("ingest", "session", "sessions", "session_replay")), ("sessions",)
     ),
+    "liza.mcp": ("claims", "slices"),  # its tools record attempts and rounds
     "liza.run": ("loops", "slices", "sessions"),  # `liza run` records a loop, its tests and its tool calls
     "liza.replay": ("sessions",),  # recorded steps are played
 }

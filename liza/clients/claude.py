@@ -22,7 +22,7 @@ from liza.clients.event import (
     text_field,
     with_context,
 )
-from liza.clients.settings import HookProblem, Settings, Setup, Transcripts
+from liza.clients.settings import HookProblem, McpServers, Settings, Setup, Transcripts
 from liza.model import mappings_in
 
 NAME = "claude"
@@ -45,6 +45,7 @@ SETTINGS = Settings(
     },
     reach="for sessions that start in a subfolder or a linked worktree",
     tested="2.1.197",
+    mcp=McpServers(".mcp.json", "../.claude.json", notes=("start claude here, and allow its new MCP server liza",)),
     matcher="*",
     transcripts=Transcripts(
         files="projects/*/*.jsonl",

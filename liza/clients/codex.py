@@ -20,7 +20,7 @@ from liza.clients.event import (
     text_field,
     with_context,
 )
-from liza.clients.settings import HookProblem, Settings, Setup, Transcripts
+from liza.clients.settings import HookProblem, McpServers, Settings, Setup, Transcripts
 
 NAME = "codex"
 SETTINGS = Settings(
@@ -40,6 +40,7 @@ SETTINGS = Settings(
     },
     reach="for sessions that start in a linked worktree",
     tested="0.169.0",
+    mcp=McpServers(".codex/config.toml", "config.toml", path=None),
     notes=("Codex runs a hook only after you have trusted it: start codex, and trust the hooks (later: /hooks)",),
     transcripts=Transcripts(
         files="sessions/*/*/*/rollout-*.jsonl",

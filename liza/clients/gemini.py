@@ -26,7 +26,7 @@ from liza.clients.event import (
     text_field,
     with_context,
 )
-from liza.clients.settings import DAY, HookProblem, Settings, Setup, Transcripts
+from liza.clients.settings import DAY, HookProblem, McpServers, Settings, Setup, Transcripts
 
 NAME = "gemini"
 SETTINGS = Settings(
@@ -45,6 +45,7 @@ SETTINGS = Settings(
     },
     reach="for sessions that start in a subfolder or a linked worktree",
     tested="0.61.0",
+    mcp=McpServers(".gemini/settings.json", "settings.json"),
     notes=("Gemini CLI runs hooks only in folders that you have trusted: start gemini here, and trust the folder",),
     timeout=DAY * 1000,
     transcripts=Transcripts(

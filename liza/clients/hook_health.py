@@ -12,10 +12,10 @@ from liza.clients.install import (
     client_folder,
     data_folder,
     has_hook,
-    plan_install,
     read_settings,
     script_path,
     settings_file,
+    with_hook,
 )
 from liza.clients.settings import HookProblem, Setup
 from liza.errors import LizaError
@@ -60,7 +60,7 @@ def _read_hooks(client: str, project: str) -> Hooks | None:
 
 def _incomplete(client: str, setup: Setup) -> Iterator[HookProblem]:
     for file, where in setup.places.items():
-        if plan_install(client, where, setup.project).changes:
+        if with_hook(client, where, setup.installed[file], file) != setup.installed[file]:
             option = "" if where == "local" else f" --{where}"
             text = "its hook is incomplete, or of another version of liza"
             yield HookProblem(client, text, f"liza install {client}{option}", file, is_off=False)

@@ -18,7 +18,8 @@ from liza.errors import Refused
 
 PLACES = ("local", "project", "user")  # which settings file a hook is put into
 PROGRAM = "program"  # beside the script: where liza is, for clients that reset PATH
-_EMPTY = "{\n}\n"  # a file that was made for the hook
+MARK_PROGRAM = f"/liza/{PROGRAM}"
+EMPTY = "{\n}\n"  # a file that was made for the hook
 
 
 CLIENTS = {name: load_client(name).SETTINGS for name in NAMES}
@@ -92,34 +93,31 @@ def settings_file(client: str, where: str, project: str) -> str:
     return os.path.join(project, settings.local)
 
 
-def plan_install(client: str, where: str, project: str) -> Edit:
-    """The settings with our hook at every event; those that are there already stay."""
-    file = settings_file(client, where, project)
-    before = read_settings(file)
+def with_hook(client: str, where: str, before: str | None, file: str) -> str:
+    """The text of the settings with our hook at every event; those that are there already stay."""
     if (plugin := CLIENTS[client].plugin) is not None:
-        return Edit(file, before, _plugin_text(plugin, before, file))
-    text = before if before is not None and before.strip() else _EMPTY
+        return _plugin_text(plugin, before, file)
+    text = before if before is not None and before.strip() else EMPTY
     events = CLIENTS[client].events
     for event, kind in events.items():
         entry = _entry(client, kind, shared=where == "project" or (where == "local" and CLIENTS[client].shared is None))
         if [each for each in entries_of(text, event, file) if is_ours(each)] != [entry]:
             text = remove_entries(text, ("hooks", event), is_ours, file)
             text = add_entries(text, ("hooks", event), [entry], file)
-    return Edit(file, before, text)
+    return text
 
 
-def plan_uninstall(client: str, where: str, project: str) -> Edit:
-    """The settings without our hook; a file that holds nothing else is removed."""
-    file = settings_file(client, where, project)
-    before = read_settings(file)
-    if before is None:
-        return Edit(file, None, None)
+def without_hook(client: str, edit: Edit) -> Edit:
+    """The settings also without our hook; a file that holds nothing else is removed."""
+    if edit.after is None:
+        return edit
     if CLIENTS[client].plugin is not None:
-        return Edit(file, before, None if MARK in before else before, folders=2)  # .opencode/plugins
-    text = before
+        after = None if MARK in edit.after else edit.after
+        return edit._replace(after=after, folders=2)  # .opencode/plugins
+    text = edit.after
     for event in reversed(list(CLIENTS[client].events)):
-        text = remove_entries(text, ("hooks", event), is_ours, file)
-    return Edit(file, before, None if text != before and text == _EMPTY else text)
+        text = remove_entries(text, ("hooks", event), is_ours, edit.file)
+    return edit._replace(after=None if text != edit.before and text == EMPTY else text)
 
 
 def _plugin_text(plugin: str, before: str | None, file: str) -> str:

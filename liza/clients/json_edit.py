@@ -33,20 +33,54 @@ def add_entries(raw: str, path: tuple[str, ...], entries: list[Any], file: str) 
     while depth < len(path) and path[depth] in node.members:
         node, depth = node.members[path[depth]], depth + 1
         _require(text, node, dict if depth < len(path) else list, path[:depth], file)
-    indent, step = _indent_of(text, node), _step_of(text)
+    step = _step_of(text)
     if depth == len(path):
-        inserted = [json.dumps(each, indent=step, ensure_ascii=False) for each in entries]
-    else:
-        value: Any = list(entries)
-        for key in reversed(path[depth + 1 :]):
-            value = {key: value}
-        inserted = [f"{json.dumps(path[depth])}: {json.dumps(value, indent=step, ensure_ascii=False)}"]
-    pieces = [("\n" + each).replace("\n", "\n" + indent + " " * step) for each in inserted]
+        return _insert(text, node, [json.dumps(each, indent=step, ensure_ascii=False) for each in entries])
+    return _insert(text, node, [_member(path[depth:], list(entries), step)])
+
+
+def add_member(raw: str, path: tuple[str, ...], value: Any, file: str) -> str:
+    """The text with a value at `path`, where there is none, in objects that are made where there are none."""
+    text = raw or "{}"
+    node, depth = _parse(text, file), 0
+    while depth < len(path) - 1 and path[depth] in node.members:
+        node, depth = node.members[path[depth]], depth + 1
+        _require(text, node, dict, path[:depth], file)
+    return _insert(text, node, [_member(path[depth:], value, _step_of(text))])
+
+
+def _member(path: tuple[str, ...], value: Any, step: int) -> str:
+    """A key with its value, inside the objects that are made for it."""
+    for key in reversed(path[1:]):
+        value = {key: value}
+    return f"{json.dumps(path[0])}: {json.dumps(value, indent=step, ensure_ascii=False)}"
+
+
+def _insert(text: str, node: Node, inserted: list[str]) -> str:
+    """The text with these at the end of an object or an array."""
+    indent = _indent_of(text, node) + " " * _step_of(text)
+    pieces = [("\n" + each).replace("\n", "\n" + indent) for each in inserted]
     if node.members:
         at = max(each.end for each in node.members.values())
         return text[:at] + "".join("," + each for each in pieces) + text[at:]
     at = node.start + 1
     return text[:at] + ",".join(pieces) + text[at:]
+
+
+def remove_member(raw: str, path: tuple[str, ...], file: str) -> str:
+    """The text without the value at `path`, and without the objects that were made for it and are empty now."""
+    nodes = [_parse(raw, file)]
+    for key in path:
+        if key not in nodes[-1].members:
+            return raw
+        nodes.append(nodes[-1].members[key])
+    before = [_cut(raw, nodes[-2], path[-1])]
+    for depth in range(len(path) - 2, -1, -1):
+        if len(nodes[depth + 1].members) > 1:
+            break
+        before.append(_cut(raw, nodes[depth], path[depth]))
+    value = nodes[-1].value
+    return next((each for each in reversed(before) if add_member(each, path, value, file) == raw), before[-1])
 
 
 def remove_entries(raw: str, path: tuple[str, ...], is_ours: Callable[[Any], bool], file: str) -> str:

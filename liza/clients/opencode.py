@@ -23,7 +23,7 @@ from liza.clients.event import (
     text_field,
     with_context,
 )
-from liza.clients.settings import HookProblem, Settings, Setup
+from liza.clients.settings import HookProblem, McpServers, Settings, Setup
 from liza.clients.usage import read_tokens
 
 NAME = "opencode"
@@ -43,6 +43,7 @@ SETTINGS = Settings(
     },
     reach="for sessions that start in a linked worktree",
     tested="1.18.33",
+    mcp=McpServers("opencode.json", "opencode.json", ("mcp",), is_one_list=True),
     plugin="opencode.js",
 )
 _KINDS = {

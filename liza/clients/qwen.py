@@ -25,7 +25,7 @@ from liza.clients.event import (
     with_context,
 )
 from liza.clients.gemini import read_response, setting, untrusted
-from liza.clients.settings import DAY, HookProblem, Settings, Setup, Transcripts
+from liza.clients.settings import DAY, HookProblem, McpServers, Settings, Setup, Transcripts
 
 NAME = "qwen"
 SETTINGS = Settings(
@@ -44,6 +44,7 @@ SETTINGS = Settings(
     },
     reach="for sessions that start in a subfolder or a linked work tree",
     tested="0.15.10",
+    mcp=McpServers(".qwen/settings.json", "settings.json"),
     timeout=DAY * 1000,
     hold=50.0,
     transcripts=Transcripts(

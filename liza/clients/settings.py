@@ -20,6 +20,16 @@ class Transcripts(NamedTuple):
     root: str = ""  # instead of `cwd`: a file with the folder as its text, relative to the transcript
 
 
+class McpServers(NamedTuple):
+    """Where a client's MCP servers are set."""
+
+    project: str  # below the project
+    user: str  # below the client's own folder
+    path: tuple[str, ...] | None = ("mcpServers",)  # to the servers in a JSON file; None for Codex's TOML
+    is_one_list: bool = False  # the program and its arguments are one list
+    notes: tuple[str, ...] = ()  # what a person still has to do
+
+
 class Settings(NamedTuple):
     """Where a client's hook is set, and under which events."""
 
@@ -35,6 +45,7 @@ class Settings(NamedTuple):
     timeout: int = DAY  # in the unit of the client
     hold: float = DAY - 60.0  # seconds for which a call is held; then it is refused
     transcripts: Transcripts | None = None
+    mcp: McpServers | None = None
     plugin: str | None = None  # the template of a file that is the hook, for a client that has no list of them
 
 

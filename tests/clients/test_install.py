@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import tempfile
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from liza.clients.install import CLIENTS, apply, plan_install, plan_uninstall, settings_file
+from liza.clients.install import CLIENTS, Edit, apply, settings_file
 from liza.clients.json_edit import add_entries, remove_entries
+from liza.clients.mcp_servers import servers_file
+from liza.clients.plan import plan_install, plan_uninstall
 from liza.errors import Refused
 from tests.cli.run import LIZA, environment, installed
 
@@ -69,7 +72,7 @@ _NAMES = [*CLIENTS["claude"].events, *CLIENTS["gemini"].events, "X"]
 _TEXTS = st.builds(
     lambda value, indent, ascii_, tail: json.dumps(value, indent=indent, ensure_ascii=ascii_) + tail,
     st.dictionaries(
-        st.text(max_size=4) | st.sampled_from(["hooks", "permissions"]),
+        st.text(max_size=4) | st.sampled_from(["hooks", "permissions", "mcpServers"]),
         _VALUES | st.dictionaries(st.sampled_from(_NAMES), st.lists(_ENTRIES, max_size=2)),
         max_size=4,
     ),
@@ -80,25 +83,76 @@ _TEXTS = st.builds(
 
 
 @pytest.mark.parametrize("client", JSON)
-@given(before=_TEXTS)
-def test_uninstall_undoes_an_install_in_any_settings(client: str, before: str) -> None:
-    """A file that cannot take the hook is refused, and so is left as it is."""
+@given(before=_TEXTS, tools=st.booleans())
+def test_uninstall_undoes_an_install_in_any_settings(client: str, before: str, tools: bool) -> None:
+    """A file that cannot take the hook or the tools is refused, and so is left as it is."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(settings_file(client, "local", folder))
         file.parent.mkdir()
         file.write_bytes(before.encode())
         try:
-            apply(plan_install(client, "local", folder))
+            change(plan_install(client, "local", folder, tools=tools))
         except Refused:
-            assert not isinstance(json.loads(before)["hooks"], dict) or not all(
-                isinstance(each, list) for each in json.loads(before)["hooks"].values()
+            others = {"hooks": {}, "mcpServers": {}, **json.loads(before)}
+            assert (
+                not isinstance(others["mcpServers"], dict)
+                or not isinstance(others["hooks"], dict)
+                or not all(isinstance(each, list) for each in others["hooks"].values())
             )
         else:
-            assert not plan_install(client, "local", folder).changes
+            assert not any(edit.changes for edit in plan_install(client, "local", folder, tools=tools))
             mine, others = json.loads(file.read_bytes()), json.loads(before)
-            assert {**mine, "hooks": None} == {**others, "hooks": None}
-            apply(plan_uninstall(client, "local", folder))
-        assert file.read_bytes() == before.encode()
+            ours = dict.fromkeys(("hooks", "mcpServers"))
+            assert {**mine, **ours} == {**others, **ours}
+            change(plan_uninstall(client, "local", folder))
+        assert [each.read_bytes() for each in Path(folder).rglob("*.*") if each.is_file()] == [before.encode()]
+
+
+def change(edits: list[Edit]) -> None:
+    for edit in edits:
+        apply(edit)
+
+
+_TOML = st.lists(
+    st.sampled_from(
+        ["", "# mine", "model = 'x'", "[mcp_servers.other]", "[[a]]", 'text = """\n[mcp_servers.liza]\n"""', "[z] # z"]
+    ),
+    max_size=6,
+)
+
+
+@given(lines=_TOML, end=st.sampled_from(["", "\n", "\n\n"]), behind=st.sampled_from(["", "\n[last]\nx = 1\n"]))
+def test_uninstall_restores_the_settings_of_codex(lines: list[str], end: str, behind: str) -> None:
+    before = "\n".join(lines) + end
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(servers_file("codex", "local", folder))
+        file.parent.mkdir()
+        file.write_text(before)
+        try:
+            known = tomllib.loads(before)
+            change(plan_install("codex", "local", folder, tools=True))
+        except (Refused, tomllib.TOMLDecodeError):
+            assert file.read_text() == before
+            return
+        found = tomllib.loads(file.read_text())
+        assert found["mcp_servers"].pop("liza")["command"] == "sh"
+        assert {"mcp_servers": {}, **known} == found
+        file.write_text(file.read_text() + behind)  # a person goes on in that file
+        change(plan_uninstall("codex", "local", folder))
+        assert (file.read_text() if file.exists() else "") == before + behind
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_tools_of_others_by_the_same_name_are_kept(folder: Path, client: str) -> None:
+    file = Path(servers_file(client, "local", str(folder)))
+    file.parent.mkdir(exist_ok=True)
+    theirs = "[mcp_servers.liza]\ncommand = 'x'\n" if client == "codex" else '{"%s": {"liza": {"command": "x"}}}'
+    file.write_text(theirs if client == "codex" else theirs % ("mcp" if client == "opencode" else "mcpServers"))
+    before = file.read_bytes()
+    assert installed(folder, "install", client, "--mcp").code == 1
+    assert file.read_bytes() == before
+    assert installed(folder, "install", client, "--uninstall").code == 0
+    assert file.read_bytes() == before
 
 
 def test_link_to_the_settings_stays_one(folder: Path) -> None:
@@ -191,7 +245,7 @@ def test_on_a_terminal_each_client_is_asked_for(folder: Path) -> None:
     for name in (".claude", ".codex"):
         (folder / name).mkdir()
     ours, theirs = pty.openpty()
-    os.write(ours, b"n\ny\n")
+    os.write(ours, b"n\ny\ny\n")  # not Claude; of Codex the hook, and the tools
     process = subprocess.Popen(
         [LIZA, "install"], cwd=folder, env=environment(folder, PATH="/usr/bin:/bin"), stdin=theirs, stdout=theirs,
         stderr=theirs,
@@ -201,6 +255,7 @@ def test_on_a_terminal_each_client_is_asked_for(folder: Path) -> None:
     os.close(ours)
     assert not (folder / ".claude/settings.local.json").exists()
     assert (folder / ".codex/hooks.json").exists()
+    assert "liza" in tomllib.loads((folder / ".codex/config.toml").read_text())["mcp_servers"]
 
 
 def test_user_settings_need_no_blackboard(tmp_path: Path) -> None:

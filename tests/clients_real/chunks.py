@@ -5,7 +5,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.clients_real.turns import DONE, Conversations, Json, Poll, Read, Shell, Spawn, Turn, Write
+from tests.clients_real.turns import DONE, Conversations, Json, Own, Poll, Read, Shell, Spawn, Tool, Write
 
 # --- Gemini -----------------------------------------------------------------------------------------------------------
 
@@ -18,14 +18,14 @@ def gemini(model: Conversations, body: Json) -> Iterator[Json]:
     turn = model.turn([str(part.get("text")) for part in parts], results, body) if tools else None
     part: Json = {"text": DONE}
     if turn is not None:
-        name, given = _gemini_call(turn, results)
+        name, given = turn.call(tools) if isinstance(turn, Tool) else _gemini_call(turn, results)
         part = {"functionCall": {"name": name, "args": given}}
     usage = {"promptTokenCount": 1200, "candidatesTokenCount": 40, "totalTokenCount": 1240}
     candidate = {"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0}
     yield {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"}
 
 
-def _gemini_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
+def _gemini_call(turn: Own, results: Sequence[str]) -> tuple[str, Json]:
     match turn:
         case Shell(command, background):
             more = {"is_background": True} if background else {}
@@ -53,7 +53,8 @@ def chat(model: Conversations, body: Json) -> Iterator[Json]:
     turn = model.turn(prompts, results, body) if tools else None
     delta: Json = {"role": "assistant", "content": DONE}
     if turn is not None:
-        name, given = (_qwen_call if "run_shell_command" in tools else _opencode_call)(turn, results)
+        own = _qwen_call if "run_shell_command" in tools else _opencode_call
+        name, given = turn.call(tools) if isinstance(turn, Tool) else own(turn, results)
         function = {"name": name, "arguments": json.dumps(given)}
         call = {"index": 0, "id": model.new_id("call"), "type": "function", "function": function}
         delta = {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -70,7 +71,7 @@ def _choice(delta: Mapping[str, object], reason: str | None) -> Json:
     return {"index": 0, "delta": delta, "finish_reason": reason}
 
 
-def _qwen_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
+def _qwen_call(turn: Own, results: Sequence[str]) -> tuple[str, Json]:
     match turn:
         case Shell(command, background):
             return "run_shell_command", {"command": command, "description": "A step", "is_background": background}
@@ -84,7 +85,7 @@ def _qwen_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
             return _gemini_call(turn, results)
 
 
-def _opencode_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
+def _opencode_call(turn: Own, results: Sequence[str]) -> tuple[str, Json]:
     match turn:
         case Shell(command, background):
             command = f"({command}) > /dev/null 2>&1 &" if background else command  # it has no such tool

@@ -14,7 +14,7 @@ from tests.clients_real.turns import Request, Scripts
 
 PROMPT = "Fix the order page."
 NODE = Path(shutil.which("node") or "node").parent
-ALLOWED = ("Bash", "Write", "Read", "Agent", "TaskOutput")
+ALLOWED = ("Bash", "Write", "Read", "Agent", "TaskOutput", "mcp__liza")
 
 
 class Place(NamedTuple):
@@ -60,7 +60,7 @@ class Agent:
         self.model.close()
 
 
-SUBAGENTS = "gpt-5"  # Codex offers it subagents without a search for tools
+SUBAGENTS = "gpt-5"  # Codex offers it subagents, and tools of MCP servers, without a search for tools
 CODE = "gpt-6.1-sol"  # Codex gives it one tool, for programs that call the others
 
 

@@ -9,7 +9,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from tests.clients_real import chunks
-from tests.clients_real.turns import DONE, Conversations, Json, Poll, Read, Request, Scripts, Shell, Spawn, Turn, Write
+from tests.clients_real.turns import (
+    DONE,
+    Conversations,
+    Json,
+    Own,
+    Poll,
+    Read,
+    Request,
+    Scripts,
+    Shell,
+    Spawn,
+    Tool,
+    Turn,
+    Write,
+)
 
 
 class Model(Conversations):
@@ -51,7 +65,8 @@ def messages(model: Conversations, body: Json) -> Iterator[Json]:
     turn = model.turn(prompts, results, body) if body.get("tools") else None
     content: Json = {"type": "text", "text": DONE}
     if turn is not None:
-        name, given = _claude_call(turn, results)
+        offered = [str(tool.get("name")) for tool in body["tools"]]
+        name, given = turn.call(offered) if isinstance(turn, Tool) else _claude_call(turn, results)
         content = {"type": "tool_use", "id": model.new_id("toolu"), "name": name, "input": given}
     usage = {"input_tokens": 1200, "output_tokens": 40}
     message = {"id": model.new_id("msg"), "type": "message", "role": "assistant", "model": body.get("model")}
@@ -69,7 +84,7 @@ def messages(model: Conversations, body: Json) -> Iterator[Json]:
     yield {"type": "message_stop"}
 
 
-def _claude_call(turn: Turn, results: Sequence[str]) -> tuple[str, Json]:
+def _claude_call(turn: Own, results: Sequence[str]) -> tuple[str, Json]:
     match turn:
         case Shell(command, background):
             more = {"run_in_background": True} if background else {}
@@ -98,7 +113,7 @@ def responses(model: Conversations, body: Json) -> Iterator[Json]:
     item |= {"content": [{"type": "output_text", "text": DONE, "annotations": []}]}
     if turn is not None:
         is_code = any(item.get("type") == "additional_tools" for item in items)
-        given = _codex_program(turn) if is_code else _codex_call(turn, results)
+        given = _codex_program(turn) if is_code else _codex_tool(turn, body, results)
         item = {**given, "id": model.new_id("fc"), "call_id": model.new_id("call"), "status": "completed"}
     usage: Json = {"input_tokens": 1200, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 40}
     usage |= {"output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 1240}
@@ -110,7 +125,20 @@ def responses(model: Conversations, body: Json) -> Iterator[Json]:
     yield {"type": "response.completed", "response": completed}
 
 
-def _codex_call(turn: Turn, results: Sequence[str]) -> Json:
+def _codex_tool(turn: Turn, body: Json, results: Sequence[str]) -> Json:
+    """A call; the tools of an MCP server are together in a namespace."""
+    if not isinstance(turn, Tool):
+        return _codex_call(turn, results)
+    spaces = [tool for tool in body.get("tools", []) if tool.get("type") == "namespace"]
+    for space in spaces:
+        names = [str(tool.get("name")) for tool in space.get("tools", [])]
+        if any(name.endswith(turn.ending) for name in names):
+            name, given = turn.call(names)
+            return {**_function(name, given), "namespace": space["name"]}
+    return _function(*turn.call(str(tool.get("name")) for tool in body.get("tools", [])))
+
+
+def _codex_call(turn: Own, results: Sequence[str]) -> Json:
     match turn:
         case Shell(command, background):
             return _function("exec_command", {"cmd": command, "yield_time_ms": 250 if background else 30_000})

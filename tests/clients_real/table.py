@@ -35,6 +35,7 @@ ROWS = {
     "normal work is left alone: red tests between edits, reading again, polling a job": (
         "test_red_tests", "test_file_read_again", "test_files_formatted", "test_job_in", "test_log_of_a_job",
     ),
+    "its agents report a problem and read decisions (MCP)": ("test_agent_reports",),
     "install, then uninstall: what others put there stays to the byte": ("test_uninstall",),
 }  # fmt: skip
 _TABLE = re.compile(r"(?<=and writes what it saw:\n\n)(?:\|[^\n]*\n)*")

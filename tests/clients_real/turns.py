@@ -44,7 +44,20 @@ class Poll(NamedTuple):
     """Look at the job in the background that was started last."""
 
 
-Turn = Shell | Write | Read | Spawn | Poll
+class Tool(NamedTuple):
+    """Call a tool of liza's MCP server; each client puts the server's name before it in its own way."""
+
+    ending: str
+    arguments: Mapping[str, Any]
+
+    def call(self, names: Iterable[str]) -> tuple[str, Json]:
+        """Its whole name, and its arguments. Some clients offer such tools only after a search for them."""
+        hidden = f"mcp__liza__{self.ending}"
+        return next((name for name in names if name.endswith(self.ending)), hidden), dict(self.arguments)
+
+
+Own = Shell | Write | Read | Spawn | Poll
+Turn = Own | Tool
 Scripts = Mapping[str, Sequence[Turn]]
 
 

@@ -18,11 +18,11 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 # Programs that the tests use. If one is missing, the tests that need it are skipped and listed; with CI=true they fail.
-TOOLS := git jq flock vim tmux dbus-daemon
+TOOLS := git jq flock vim tmux dbus-daemon chromium
 tools:
 	@missing=""; for tool in $(TOOLS); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	if [ -n "$$missing" ]; then echo "Not installed, so the tests that need them are skipped (with CI=true they fail):$$missing"; \
-	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux dbus"; [ "$$CI" != true ]; fi
+	echo "On Debian or Ubuntu: apt-get install git jq util-linux vim tmux dbus chromium"; [ "$$CI" != true ]; fi
 
 demo: install
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo/run.sh

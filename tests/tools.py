@@ -10,7 +10,7 @@ from shutil import which
 
 import pytest
 
-TOOLS = ("git", "jq", "flock", "vim", "tmux", "dbus-daemon")
+TOOLS = ("git", "jq", "flock", "vim", "tmux", "dbus-daemon", "chromium")
 
 
 def needs(*tools: str) -> None:

@@ -1,11 +1,13 @@
 """`liza serve`."""
 
 import gc
+import os
 from importlib.util import find_spec
 
 import click
 
 from liza.cli.group import common, root_of
+from liza.clients.caller import agent_sign
 from liza.errors import Refused
 from liza.store.paths import find
 from liza.text import printable
@@ -17,12 +19,14 @@ PORT = 8642
 @click.option("--port", metavar="N", type=int, default=PORT, show_default=True, help="0 takes a free one.")
 @click.option("--host", metavar="ADDR", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
+@click.option("--read-only", is_flag=True, help="Make no decisions on the page.")
 @common
 @click.pass_context
-def command(ctx: click.Context, port: int, host: str, opens: bool) -> int:
-    """Show the breaker, the sessions and the patterns on a live page.
+def command(ctx: click.Context, port: int, host: str, opens: bool, read_only: bool) -> int:
+    """Show the breaker, the sessions and the patterns on a live page, and decide there.
 
-    The address that is printed has a token: only who sees this terminal can open the page. Runs until Ctrl-C.
+    The address that is printed has a token: only who sees this terminal can open the page. A decision also needs the
+    code that is printed. Without a terminal, or inside an agent, the page is read-only. Runs until Ctrl-C.
 
     \b
     Examples:
@@ -44,6 +48,19 @@ def command(ctx: click.Context, port: int, host: str, opens: bool) -> int:
 
             webbrowser.open(f"{address}?token={access.one_time_token()}")
 
+    def show_code(code: str) -> None:
+        click.echo(f"code for decisions: {code}", err=terminal == 2)
+
+    terminal = None if read_only else _terminal()
+    why = "--read-only" if read_only else "no terminal to show the code on" if terminal is None else agent_sign(paths)
+    if why is not None:
+        click.echo(f"read-only: {why}")
+        terminal = None
     gc.enable()  # unlike other commands this one runs for long
-    serve(paths, host, port, announce)
+    serve(paths, host, port, announce, terminal, show_code)
     return 0
+
+
+def _terminal() -> int | None:
+    """The stream of ours that a person sees, and no program reads."""
+    return next((fd for fd in (1, 2) if os.isatty(fd)), None)

@@ -97,7 +97,7 @@ class Access:
 
     def _enter(self, request: Request, token: str) -> Response:
         """The first address: its token becomes a cookie, and leaves the address."""
-        if not _same(token, self.token) and token not in self._once:
+        if not same(token, self.token) and token not in self._once:
             return self._wrong_token()
         self._once.discard(token)
         response = RedirectResponse(request.url.path, 303)
@@ -115,8 +115,8 @@ class Access:
     def _is_known(self, request: Request) -> bool:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return _same(given, self.token)
-        return _same(request.cookies.get(self.cookie_name, ""), self.cookie)
+            return same(given, self.token)
+        return same(request.cookies.get(self.cookie_name, ""), self.cookie)
 
     def _is_ours(self, request: Request) -> bool:
         """Whether our own page sent it, as the browser says. A form token is checked with the form."""
@@ -150,5 +150,5 @@ def refused(code: int, title: str, text: str, hint: str = "") -> Response:
     return Response(render_message(title, text, hint), code, media_type="text/html")
 
 
-def _same(given: str, known: str) -> bool:
+def same(given: str, known: str) -> bool:
     return secrets.compare_digest(given.encode(errors="replace"), known.encode())

@@ -1,6 +1,7 @@
 """The application: its routes, behind the guard that every request passes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -10,15 +11,23 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from liza.cli.envelope import plain
+from liza.store.paths import Paths
 from liza.web.access import Access, Guard
+from liza.web.decide import Desk, decide
+from liza.web.live import Live, show_events
 from liza.web.page import asset, render_page
 from liza.web.site import Site
 
 
-def make_app(site: Site, access: Access) -> Starlette:
-    """The dashboard of a blackboard. What a route needs is in `request.app.state`: `site` and `access`."""
+def make_app(paths: Paths, access: Access, desk: Desk) -> Starlette:
+    """The dashboard of a blackboard. What a route needs is in `request.app.state`: `site`, `live`, `desk`, `access`."""
+
+    def extra() -> dict[str, Any]:
+        return {"decides": desk.is_open, "form_token": access.form_token, "outcomes": tuple(desk.outcomes)}
+
     app = Starlette(routes=routes(), middleware=[Middleware(Guard, access=access)])
-    app.state.site, app.state.access = site, access
+    site = Site(paths, extra=extra)
+    app.state.site, app.state.live, app.state.desk, app.state.access = site, Live(site), desk, access
     return app
 
 
@@ -27,6 +36,8 @@ def routes() -> Sequence[BaseRoute]:
     return [
         Route("/", show_page),
         Route("/status.json", show_model),
+        Route("/events", show_events),
+        Route("/decide", decide, methods=["POST"]),
         Route("/page.css", show_style),
         Route("/page.js", show_script),
     ]
@@ -35,7 +46,7 @@ def routes() -> Sequence[BaseRoute]:
 async def show_page(request: Request) -> Response:
     site: Site = request.app.state.site
     view = await run_in_threadpool(site.view)
-    return HTMLResponse(render_page(view.model, view.sections, version=view.version, **site.extra))
+    return HTMLResponse(render_page(view.model, view.sections, version=view.version, **site.extra()))
 
 
 async def show_model(request: Request) -> Response:

@@ -38,6 +38,7 @@ def read_page(paths: Paths, at: datetime) -> dict[str, Any]:
     except LizaError as error:
         return _unreadable(paths, error, at)
     verdict, sections = found.found.verdict, found.found.snapshot.sections
+    labels = {row.session: row.name or row.client for row in found.sessions}
     evidence = {match.rule.name: match.evidence for match in (*verdict.observed, *verdict.matches)}
     facts = status.status_facts(found)
     facts["patterns"] = [
@@ -50,10 +51,12 @@ def read_page(paths: Paths, at: datetime) -> dict[str, Any]:
         "problems": _problems(status.problems_of(found)),
         **facts,
         "message": (found.found.trigger or {}).get("message"),  # of a person who tripped it
+        "degraded": _problems(envelope.problems_of(found.found.error)),  # why not all of it could be evaluated
+        "pending": [] if found.found.trigger is not None else list({each.rule.name: 0 for each in verdict.matches}),
         "is_degraded": found.is_degraded,
         "unwatched": found.unwatched,
         "release": _release(found),
-        "open": [_open(*each) for each in found.open_records],
+        "open": [_open(*each, labels) for each in found.open_records],
         "anomalies": {"considered": verdict.considered, "acknowledged": verdict.acknowledged},
         "stats": stats.stats_facts(paths, found.rules, sections, at),
         "timeline": timeline_facts(sections, at),
@@ -80,7 +83,7 @@ def _unreadable(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
         name: []
         for name in (
             "patterns", "history", "silences", "silenced", "rule_changes", "warnings", "claims", "stopped", "concerns",
-            "sessions", "hooks", "open", "alarms",
+            "sessions", "hooks", "open", "alarms", "pending",
         )
     }  # fmt: skip
     return {
@@ -94,6 +97,7 @@ def _unreadable(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
         "inbox": waiting,
         "daemon": daemon_status.as_json(read_daemon(paths)),
         "events_waiting": 0,
+        "degraded": _problems(error.problems or (error,)),
         "is_degraded": True,
         "unwatched": None,
         "release": None,
@@ -128,9 +132,10 @@ def _record(record: Record) -> dict[str, Any]:
     }
 
 
-def _open(kind: str, name: str, trip: OpenTrip) -> dict[str, Any]:
-    """A session, claim, slice or loop that is stopped, and what ends that."""
-    return {"kind": kind, "name": name, **trip._asdict(), "ways_out": list(ways_out(kind, name))}
+def _open(kind: str, name: str, trip: OpenTrip, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A session, claim, slice or loop that is stopped, and what ends that; the label is the agent's name."""
+    label = labels.get(name, "") if kind == "session" else ""
+    return {"kind": kind, "name": name, "label": label, **trip._asdict(), "ways_out": list(ways_out(kind, name))}
 
 
 def _release(found: Status) -> str | None:

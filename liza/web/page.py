@@ -17,12 +17,13 @@ from liza.model import format_time, parse_time, span_text
 from liza.schema.severities import SEVERITIES
 from liza.templates import read_template, template_path
 from liza.text import of_text, one_line, plural, printable, shell_quoted
+from liza.web.decisions import DECISIONS
 from liza.web.markdown import render_markdown
 
 # In the order of the page: first what a person has to know and decide.
 SECTIONS = ("banner", "decisions", "sessions", "patterns", "timeline", "report", "history", "usage", "health")
 OUTCOMES = ("ok", "failed", "refused", "unknown")
-_CELL = 6  # width of a step in a strip
+STEPS, _CELL = 50, 6  # of a strip: how many, and how wide each is
 
 
 def render_sections(model: Mapping[str, Any], **more: Any) -> dict[str, str]:
@@ -32,7 +33,14 @@ def render_sections(model: Mapping[str, Any], **more: Any) -> dict[str, str]:
 
 def render_page(model: Mapping[str, Any], sections: Mapping[str, str], **more: Any) -> str:
     """The whole page for `liza serve`."""
-    return _template("page.html").render(m=model, sections=_trusted(sections), **{**_NOTHING, **more})
+    return _template("page.html").render(
+        m=model, title=title_of(model), sections=_trusted(sections), **{**_NOTHING, **more}
+    )
+
+
+def title_of(model: Mapping[str, Any]) -> str:
+    """What the browser's tab says: the state first."""
+    return f"{str(model['status']).upper()} · {one_line(model['project'], 60)} · liza"
 
 
 def render_file(model: Mapping[str, Any]) -> str:
@@ -73,6 +81,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "iso": iso,
+        "id": lambda text: hashlib.sha256(str(text).encode(errors="replace")).hexdigest()[:10],
         "line": one_line,
         "printable": printable,
         "markdown": render_markdown,
@@ -88,7 +97,7 @@ def _environment() -> Environment:
         "money": lambda value: f"${value:,.2f}",
         "tokens": _tokens,
     }
-    environment.globals["outcome_names"] = OUTCOMES
+    environment.globals |= {"outcome_names": OUTCOMES, "decisions": DECISIONS}
     return environment
 
 
@@ -100,17 +109,17 @@ def _template(name: str) -> Template:
 
 
 def strip_of(outcomes: Sequence[str]) -> dict[str, Any]:
-    """The last steps as one SVG path for each outcome, and in words."""
+    """The last steps, the newest at the right, as one SVG path for each outcome, and in words."""
     known = [each if each in OUTCOMES else "unknown" for each in outcomes]
-    paths = {
-        name: "".join(
-            f"M{place * _CELL} 0h{_CELL - 1}v14h-{_CELL - 1}z" for place, each in enumerate(known) if each == name
-        )
-        for name in OUTCOMES
-    }
+    first = STEPS - len(known)
+    paths = {name: "".join(_cell(at) for at, each in enumerate(known, first) if each == name) for name in OUTCOMES}
     counts = Counter(known)
     said = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
-    return {"paths": paths, "width": max(len(known), 1) * _CELL, "text": f"last {plural(len(known), 'call')}: {said}"}
+    return {"paths": paths, "width": STEPS * _CELL, "text": f"last {plural(len(known), 'call')}: {said}"}
+
+
+def _cell(place: int) -> str:
+    return f"M{place * _CELL} 0h{_CELL - 1}v14h-{_CELL - 1}z"
 
 
 def most_urgent(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

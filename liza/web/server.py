@@ -10,17 +10,24 @@ from liza.errors import Refused
 from liza.store.paths import Paths
 from liza.web.access import Access
 from liza.web.app import make_app
-from liza.web.site import Site
+from liza.web.decide import Desk
 
 
-def serve(paths: Paths, host: str, port: int, announce: Callable[[Access, str], None]) -> None:
+def serve(
+    paths: Paths,
+    host: str,
+    port: int,
+    announce: Callable[[Access, str], None],
+    terminal: int | None,
+    show_code: Callable[[str], None],
+) -> None:
     """Serve the page until a signal; `announce` gets the secrets and the address, once requests are accepted."""
     listening = _listen(host, port)
     with contextlib.closing(listening):
         access = Access(host, listening.getsockname()[1])
         announce(access, _address(listening, host))
         config = uvicorn.Config(
-            make_app(Site(paths), access),
+            make_app(paths, access, Desk(paths, terminal, show_code)),
             log_level="warning",
             access_log=False,  # addresses have the token in them
             server_header=False,

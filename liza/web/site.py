@@ -34,10 +34,10 @@ class Site:
         paths: Paths,
         *,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        extra: Mapping[str, Any] | None = None,
+        extra: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
         self.paths = paths
-        self.extra: dict[str, Any] = dict(extra or {})  # what the sections show beside the model
+        self.extra = extra  # what the sections show beside the model
         self._clock = clock
         self._lock = threading.Lock()
         self._view: View | None = None
@@ -66,7 +66,7 @@ class Site:
     def _make(self, before: View | None) -> View:
         begun = time.monotonic()
         model = read_page(self.paths, self._clock())
-        sections = render_sections(model, **self.extra)
+        sections = render_sections(model, **self.extra())
         version, old, known = (before.version + 1, before.sections, before.changed) if before else (1, {}, {})
         changed = {name: known[name] if html == old.get(name) else version for name, html in sections.items()}
         self._made = time.monotonic()

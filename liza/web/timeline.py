@@ -27,8 +27,7 @@ def timeline_facts(contents: Mapping[str, Any], at: datetime) -> dict[str, Any] 
     newest = max(moments)
     end = (at if at - newest < _LONGEST else newest) + timedelta(minutes=1)
     end = end.replace(second=0, microsecond=0)  # so that the picture changes once a minute
-    start = max(min(moments), end - _LONGEST)
-    start = min(start, end - _SHORTEST)
+    start = min(*(each for each in moments if each > end - _LONGEST), end - _SHORTEST)
     width = (end - start) / COLUMNS
     columns = Counter(min(int((each - start) / width), COLUMNS - 1) for each in records if start <= each <= end)
     return {

@@ -2,27 +2,22 @@
 
 import html.parser
 from pathlib import Path
-from typing import Any
 
 from starlette.testclient import TestClient
 
 from liza.store.paths import find
 from liza.web.access import Access
 from liza.web.app import make_app
-from liza.web.site import Site
+from liza.web.decide import Desk
 
 PORT = 8642
 ADDRESS = f"http://127.0.0.1:{PORT}"
 
 
-def make_site(folder: Path) -> tuple[Any, Access]:
-    access = Access("127.0.0.1", PORT)
-    return make_app(Site(find(str(folder))), access), access
-
-
 def stranger(folder: Path) -> tuple[TestClient, Access]:
     """A client that has not been given the address."""
-    app, access = make_site(folder)
+    paths, access = find(str(folder)), Access("127.0.0.1", PORT)
+    app = make_app(paths, access, Desk(paths, None, lambda code: None))
     return TestClient(app, base_url=ADDRESS, follow_redirects=False), access
 
 

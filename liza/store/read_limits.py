@@ -158,12 +158,14 @@ def _alias_bytes(raw: bytes) -> tuple[int, int]:
         return _TOO_MANY, raw.index(b"*")
     known: dict[bytes, tuple[int, int]] = {}  # start and end of each node
     ends: dict[int, int] = {}  # by the line on which a node begins
-    looked_at = at = total = largest = where = 0
+    looked_at = at = total = largest = where = before = line = 0
     offsets, totals = [0], [0]  # of all aliases so far
     for alias in re.finditer(_ALIAS, raw):
         while at < len(anchors) and anchors[at][0] < alias.start():
             start, name = anchors[at]
-            line = raw.rfind(b"\n", 0, start) + 1
+            if (newline := raw.rfind(b"\n", before, start)) >= 0:  # from there: a line may be megabytes long
+                line = newline + 1
+            before = start
             if line not in ends:
                 ends[line] = _node_end(raw, line)
                 looked_at += ends[line] - line

@@ -14,9 +14,9 @@ from liza.scopes.anomalies import add_anomaly
 from liza.store import edit, versions
 from liza.store import replace as storage
 from liza.store.board import Board
+from liza.store.compare import identical
 from liza.store.document import Document, parse
 from liza.store.paths import Paths
-from liza.store.values import identical
 
 _ANOMALIES = 10_000
 _SECTION = "circuit_breaker"

@@ -62,8 +62,8 @@ class Pipeline:
         shipped = self._trip_shipped(document, now)
         if shipped is not None:
             document = self.board.read(document)  # custom rules add to that trip
-        if self.rules.budget is not None:
-            self.rules.budget.overruns.clear()
+        if self.rules.time_limit is not None:
+            self.rules.time_limit.overruns.clear()
         return Evaluated(document, evaluate_board(self.board, document, self.rules, now, self._memo), shipped)
 
     def act(self, evaluated: Evaluated, now: datetime, *, record_check: bool = True) -> Check:

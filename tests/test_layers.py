@@ -33,7 +33,7 @@ SIBLINGS = tuple(file.parent.name for file in sorted(PACKAGE.glob("scopes/*/scop
 SCOPE_LAYERS = (
     ("validate",),
     ("sprint",),
-    ("silences",),
+    ("silence_record",),
     ("snapshot",),
     ("engine", "gate", "history", "degraded"),
     ("inbox",),

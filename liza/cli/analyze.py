@@ -1,38 +1,73 @@
-"""`liza analyze`."""
+"""`liza analyze`: from the words of a command line to one check, and what is printed about it.
 
-import click
+Without click, whose import takes longer than the check: people and hooks call it often.
+"""
 
-from liza.cli import check_board
-from liza.cli.group import Call, exact_option, rules_option, untimed, window_option
+from collections.abc import Mapping
+from typing import Any
+
+from liza import check
+from liza.check import Check
+from liza.cli.options import adjusted, moment
+from liza.cli.waiting import Waiting
+from liza.model import format_time
+from liza.scopes.rules_file import read_rules, rules_in_force, with_time_limit
+from liza.store.board import Board
+
+_KEPT: list[Check] = []  # until the process ends: to take a large blackboard apart in memory takes time, for nothing
 
 
-@click.command("analyze")
-@click.argument("directory", metavar="[DIR]", required=False)
-@click.option("--dry-run", is_flag=True, help="Evaluate only: write nothing, halt no agent.")
-@exact_option
-@window_option
-@rules_option
-@click.option("--now", metavar="TIME", help="Evaluate as of this time.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing; only set the exit code.")
-@untimed
-def command(
-    call: Call,
-    directory: str | None,
-    dry_run: bool,
-    exact: bool,
-    window: str | None,
-    rules_file: str | None,
-    quiet: bool,
-) -> int:
-    """Check the blackboard for systemic patterns, once.
+def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
+    """Check the blackboard once; 3 if the breaker is open."""
+    dry_run, quiet = bool(options.get("dry_run")), bool(options.get("quiet"))
+    board = Board.find(options.get("directory") or root)
+    own = options.get("rules")
+    if own is not None:
+        rules, broken = with_time_limit(read_rules(own, must_exist=True)), None
+    else:
+        rules, broken = rules_in_force(board.paths.rules)
+    rules = adjusted(rules, bool(options.get("exact")), options.get("window"))
+    at = moment(options.get("now"))
+    with Waiting("checking the blackboard"):
+        shown = as_json or not quiet
+        found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run, find_problems=shown)
+    _KEPT.append(found)
+    if as_json:
+        _json(found)
+    elif not quiet:
+        from liza.cli import show
 
-    A pattern that matches halts the agents (.liza/CHECKPOINT), writes the report and records the trip on the
-    blackboard. Exit code 0 if all is well, 3 if the breaker is open, 4 if it could not be evaluated.
+        show.check(found, rules, dry_run)
+        show.broken_rules(found.error)
+    return 3 if found.is_open else 0
 
-    \b
-    Examples:
-      liza analyze --dry-run
-    """
-    given = {"directory": directory, "window": window, "rules": rules_file, "now": call.now}
-    flags = {"dry_run": dry_run, "exact": exact, "quiet": quiet}
-    return check_board.run(call.root, given | flags, call.as_json)
+
+def _json(found: Check) -> None:
+    from liza.cli import envelope
+
+    verdict = found.verdict
+    envelope.write(
+        "analyze",
+        "triggered" if found.is_open else "ok",
+        [*found.snapshot.problems, *envelope.problems_of(found.error)],
+        checked_at=format_time(verdict.checked_at),
+        window=verdict.window,
+        anomalies={
+            "considered": verdict.considered,
+            "acknowledged": verdict.acknowledged,
+            "outside_window": verdict.outside_window,
+            "unusable": len(verdict.unusable),
+        },
+        patterns=[envelope.pattern(each) for each in verdict.progress],
+        matches=[{**envelope.pattern(each), "evidence": _evidence(each)} for each in verdict.matches],
+        silenced=[envelope.silenced(each) for each in verdict.silenced],
+        trigger=envelope.trigger(found.trigger),
+        notes=list(found.notes),
+        warnings=list(verdict.warnings),
+        claims=[envelope.claim(each) for each in verdict.claims],
+        scoped=[dict(zip(("scope", "name", "kind", "text", "task"), event, strict=False)) for event in found.scoped],
+    )
+
+
+def _evidence(match: Any) -> list[dict[str, Any]]:
+    return [{"stream": record.stream, "key": record.key, **record.fields} for record in match.evidence]

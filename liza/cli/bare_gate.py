@@ -1,4 +1,4 @@
-"""`liza gate` in its bare form: is there a CHECKPOINT?
+"""`liza gate` without options: is there a CHECKPOINT?
 
 Agents' hooks run this before every action, so it imports next to nothing. Such hooks block on exit code 2 and on
 nothing else: whatever goes wrong here is 2, and only "continue" and "no blackboard" are 0.

@@ -13,12 +13,12 @@ class Command(NamedTuple):
 
 
 COMMANDS = (
-    Command("analyze", "watching", "liza.cli.analyze", "Check the blackboard for systemic patterns, once."),
+    Command("analyze", "watching", "liza.cli.analyze_options", "Check the blackboard for systemic patterns, once."),
     Command("watch", "watching", "liza.cli.watch", "Watch the blackboard, and check it on every change."),
     Command("status", "watching", "liza.cli.status", "Show the breaker, and how close each pattern is to tripping."),
     Command("sessions", "watching", "liza.cli.sessions", "List the agents' sessions of the last day."),
     Command("serve", "watching", "liza.cli.serve", "Show the breaker and the sessions on a live page."),
-    Command("gate", "watching", "liza.cli.scoped_gate", "For agents' hooks: may work continue? Exit code 0 or 2."),
+    Command("gate", "watching", "liza.cli.gate_options", "For agents' hooks: may work continue? Exit code 0 or 2."),
     Command("replay", "watching", "liza.cli.replay", "Replay the records: when would each rule have tripped?"),
     Command("stats", "watching", "liza.cli.stats", "Show the trips, false alarms and decision times of each rule."),
     Command("doctor", "watching", "liza.cli.doctor", "Diagnose the setup and suggest fixes."),

@@ -7,7 +7,7 @@ import click
 
 from liza.cli import envelope
 from liza.cli.group import Call, plain
-from liza.cli.progress import Waiting
+from liza.cli.waiting import Waiting
 from liza.doctor.checks import apply_fixes, examine, exit_code
 from liza.doctor.finding import Finding, Level
 from liza.errors import location

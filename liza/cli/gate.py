@@ -1,4 +1,4 @@
-"""The program `liza-gate`: the bare gate, or with options the command `liza gate`."""
+"""The program `liza-gate`: without options the bare gate, else the command in `gate_options.py`."""
 
 import os
 import sys

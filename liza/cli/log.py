@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from liza.cli import record_options
+from liza.cli import log_record
 from liza.cli.group import Family, common, root_of
 from liza.schema import anomalies
 
@@ -55,7 +55,7 @@ def anomaly(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
       liza log anomaly --type retry_loop --task task-3 --reporter coder-1 \\
         count=3 error_pattern="serialization failure on nested entity"
     """
-    return record_options.anomaly(root_of(ctx), options, words, as_json)
+    return log_record.anomaly(root_of(ctx), options, words, as_json)
 
 
 @command.command("entry")
@@ -79,4 +79,4 @@ def entry(ctx: click.Context, /, as_json: bool, **options: str | None) -> int:
     Examples:
       liza log entry --agent coder-1 --action claimed --task task-3 --detail "starting with the parser"
     """
-    return record_options.entry(root_of(ctx), options, as_json)
+    return log_record.entry(root_of(ctx), options, as_json)

@@ -9,7 +9,7 @@ import click
 from liza.cli import envelope, session_replay, show
 from liza.cli.group import Call, exact_option, untimed, window_option
 from liza.cli.options import adjusted
-from liza.cli.progress import Waiting
+from liza.cli.waiting import Waiting
 from liza.errors import Refused, WrongUsage
 from liza.model import format_time, parse_duration, parse_time, span_text
 from liza.replay.events import Recording, read_recording

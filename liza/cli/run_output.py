@@ -164,7 +164,7 @@ class Plain:
             self.note(f"not delivered: {place}: {why}")
 
     def choose(self, run: RunState, is_over: Callable[[], bool]) -> Choice | None:
-        from liza.cli.menu import Menu
+        from liza.cli.run_menu import Menu
 
         return Menu(self, run, is_over).choose()
 

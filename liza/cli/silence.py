@@ -14,7 +14,7 @@ from liza.model import parse_duration
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scopes.rules_file import find_rule, read_rules
-from liza.scopes.silences import add, expire, unknown_fields
+from liza.scopes.silence_record import add, expire, unknown_fields
 from liza.store.board import Board
 from liza.text import printable
 

@@ -8,7 +8,7 @@ import click
 
 from liza.cli import daemon_status, envelope, session_table, show
 from liza.cli.group import Call, plain
-from liza.cli.progress import Waiting
+from liza.cli.waiting import Waiting
 from liza.errors import LizaError, Unreadable
 from liza.model import Problem, format_time, span_text
 from liza.scopes.history import section as sections

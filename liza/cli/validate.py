@@ -7,7 +7,7 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.group import Call, untimed
-from liza.cli.progress import Waiting
+from liza.cli.waiting import Waiting
 from liza.errors import Unreadable
 from liza.model import Problem
 from liza.scopes import validate

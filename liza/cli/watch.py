@@ -11,7 +11,7 @@ import click
 
 from liza.cli import daemon_status, envelope, show
 from liza.cli.group import common, root_of
-from liza.cli.live import View
+from liza.cli.watch_screen import View
 from liza.clients.install import program_path
 from liza.daemon import background
 from liza.daemon.changes import POLLED
@@ -19,8 +19,8 @@ from liza.daemon.daemon import Watcher
 from liza.daemon.notifier import Event, EventKind
 from liza.daemon.options import Options
 from liza.daemon.status import DaemonState, read_daemon
+from liza.daemon.systemd_unit import systemd_unit
 from liza.daemon.test_message import send_test_message
-from liza.daemon.unit import systemd_unit
 from liza.errors import NoBlackboard, WrongUsage
 from liza.model import format_time
 from liza.store.locate import FOLDER

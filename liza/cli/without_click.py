@@ -58,19 +58,19 @@ def run(arguments: Sequence[str]) -> int | None:
     as_json = "--json" in parsed.flags
     flags = {_plain(each): True for each in parsed.flags}
     if parsed.command == "analyze":
-        from liza.cli import check_board
+        from liza.cli import analyze
 
         directory = next(iter(parsed.words), None)
-        return check_board.run(root, {**parsed.options, **flags, "directory": directory}, as_json)
+        return analyze.run(root, {**parsed.options, **flags, "directory": directory}, as_json)
     if arguments[0] == "loop":
         from liza.cli import loop_record
 
         return loop_record.run(root, parsed.words[0], {**parsed.options, **flags}, as_json)
-    from liza.cli import record_options
+    from liza.cli import log_record
 
     if parsed.command == "anomaly":
-        return record_options.anomaly(root, parsed.options, parsed.words, as_json)
-    return record_options.entry(root, parsed.options, as_json)
+        return log_record.anomaly(root, parsed.options, parsed.words, as_json)
+    return log_record.entry(root, parsed.options, as_json)
 
 
 def parse(arguments: Sequence[str]) -> Parsed | None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from liza.check import Check, Evaluated, FollowUpFailed, Pipeline, StaleVerdict
-from liza.daemon import alarm_causes, events, scopes
+from liza.daemon import alarm_causes, events, scope_trips
 from liza.daemon.changes import Changes, versions
 from liza.daemon.health import GRACE
 from liza.daemon.notifier import EventKind, Notifier
@@ -58,7 +58,7 @@ class Checker:
         self._pipeline: Pipeline | None = None
         self._sources = engine.sources(paths)
         self._begun: set[str] = set()  # sections of sources that had records when the rules were loaded
-        self._open: scopes.Open = {}  # trips of narrower scopes
+        self._open: scope_trips.Open = {}  # trips of narrower scopes
         self._validation_pending = False  # the records of this document are validated when there is time
 
     @property
@@ -239,7 +239,7 @@ class Checker:
     def _update_scopes(self, rules: RuleSet, document: Document, now: datetime) -> None:
         """The narrower scopes come after the sprint's: a halt of everyone waits for none of them."""
         try:
-            now_open = scopes.open_trips(self.board, rules, document, now, self._observe, self._open)
+            now_open = scope_trips.open_trips(self.board, rules, document, now, self._observe, self._open)
         except LizaError as error:
             self._notifier.failed("scopes", error, now)
             self._retry(error, now)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from liza.check import Check
-from liza.daemon import alarm_causes, escalation_page, scopes
+from liza.daemon import alarm_causes, escalation_page, scope_trips
 from liza.daemon.alarm_causes import Ages
 from liza.daemon.notifier import Notifier
 from liza.rules.evaluate import RuleSet, evaluate
@@ -40,7 +40,7 @@ class TimedAlarms:
         set_active("leftovers", alarm_causes.of_leftovers(board.stuck))
         set_active("files", alarm_causes.of_files(paths, snapshot, self._ages, now))
         set_active("alarms", alarm_causes.of_rules(evaluate(rules.only_alarms(), snapshot, now)))
-        set_active("scopes", scopes.causes(board, snapshot, rules, now))
+        set_active("scopes", scope_trips.causes(board, snapshot, rules, now))
         set_active("decisions", alarm_causes.of_decisions(document.data.get("circuit_breaker"), now))
         set_active("silences", alarm_causes.of_silences(document.data.get("silences"), now))
         trigger, since = found.trigger if found else None, self._ages.since(paths.checkpoint, now)

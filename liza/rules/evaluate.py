@@ -23,10 +23,10 @@ from liza.model import (
     tasks_of,
 )
 from liza.rules.acknowledged import Acknowledged, read_acknowledged
-from liza.rules.budget import TooCostly
 from liza.rules.conditions import Outcome
 from liza.rules.fields import Context
 from liza.rules.rule_set import Compiled, RuleSet
+from liza.rules.time_limit import TooCostly
 from liza.rules.windows import Window, stream_records
 from liza.schema.actions import Action
 
@@ -63,15 +63,15 @@ def evaluate(rules: RuleSet, snapshot: Snapshot, now: datetime, memo: dict[Any, 
         window = windows[text]
         result = previous.result(compiled, window, history) if previous is not None else None
         if result is None:
-            result = _within_budget(compiled, window, history, snapshot, now, rules)
+            result = _within_time_limit(compiled, window, history, snapshot, now, rules)
             if previous is not None and result is not None:
                 previous.keep(compiled, window, result)
         if result is None:
-            continue  # the budget has it among its overruns
+            continue  # the time limit has it among its overruns
         findings.add(compiled, result)
         findings.check_before_window(compiled, window, rules.spend_for(compiled.rule.name))
-        if rules.budget is not None and compiled.rule.name in rules.custom:
-            rules.budget.end()
+        if rules.time_limit is not None and compiled.rule.name in rules.custom:
+            rules.time_limit.end()
         unusable |= {**window.context.unusable, **result.unusable}
         acknowledged |= result.acknowledged
     findings.sort([compiled.rule.name for compiled in rules.rules])
@@ -96,23 +96,23 @@ class Result(NamedTuple):
     claimed: int = 0  # records acknowledged only by decisions that did not come from `liza resolve`
 
 
-def _within_budget(
+def _within_time_limit(
     compiled: Compiled, window: Window, history: Acknowledged, snapshot: Snapshot, now: datetime, rules: RuleSet
 ) -> Result | None:
-    """The result of a rule; None, and an entry in the budget's overruns, if it takes too long."""
-    name, budget = compiled.rule.name, rules.budget
+    """The result of a rule; None, and an entry in the overruns, if it takes too long."""
+    name, limit = compiled.rule.name, rules.time_limit
     try:
         result, overruns = _evaluate_rule(compiled, window, history, snapshot, now, rules.exact, rules.spend_for(name))
     except TooCostly as error:
-        if budget is None:
+        if limit is None:
             raise
-        budget.overruns[name] = str(error)
+        limit.overruns[name] = str(error)
         return None
     finally:
-        if budget is not None and name in rules.custom:
-            budget.end()
-    if overruns and budget is not None:
-        budget.overruns[name] = overruns[0]
+        if limit is not None and name in rules.custom:
+            limit.end()
+    if overruns and limit is not None:
+        limit.overruns[name] = overruns[0]
     return result
 
 

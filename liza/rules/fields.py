@@ -8,9 +8,9 @@ from math import prod
 from typing import Any, TypeGuard
 
 from liza.model import MAPPINGS, Record, parse_time
-from liza.rules.budget import TooCostly, unlimited
 from liza.rules.operators import OPERATORS
 from liza.rules.syntax_tree import Aggregate, Field, Filter
+from liza.rules.time_limit import TooCostly, unlimited
 from liza.text import text_of, value_text
 
 LARGEST = 1e300  # of a number that is compared

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from liza.model import Rule
-from liza.rules.budget import Budget, unlimited
 from liza.rules.conditions import Condition
+from liza.rules.time_limit import TimeLimit, unlimited
 
 
 class Compiled(NamedTuple):
@@ -26,7 +26,7 @@ class RuleSet(NamedTuple):
     scoped: Mapping[str, tuple[Compiled, ...]] = {}  # by protocol: the rules that stop one record of a scope
     blocks: Mapping[str, Mapping[str, Any]] = {}  # the protocol settings in rules.yaml, by key
     custom: frozenset[str] = frozenset()  # names of rules whose condition is not shipped
-    budget: Budget | None = None  # the time limit of custom rules; None: no limit
+    time_limit: TimeLimit | None = None  # the time limit of custom rules; None: no limit
 
     @property
     def all(self) -> tuple[Compiled, ...]:
@@ -39,14 +39,14 @@ class RuleSet(NamedTuple):
 
     def of_scope(self, chosen: Sequence[Compiled]) -> "RuleSet":
         """A rule set of these rules only, to evaluate one session, claim, slice or loop."""
-        return RuleSet(tuple(chosen), window="all", exact=self.exact, custom=self.custom, budget=self.budget)
+        return RuleSet(tuple(chosen), window="all", exact=self.exact, custom=self.custom, time_limit=self.time_limit)
 
     def spend_for(self, name: str) -> Callable[[], None]:
         """The function to call while a rule is evaluated; it raises once the rule has taken too long."""
-        if self.budget is None or name not in self.custom:
+        if self.time_limit is None or name not in self.custom:
             return unlimited
-        self.budget.begin()
-        return self.budget.spend
+        self.time_limit.begin()
+        return self.time_limit.spend
 
     def shipped(self) -> "RuleSet":
         """The same without custom rules, so that the shipped ones take effect before those are evaluated."""

@@ -11,7 +11,6 @@ at one place only and that place is seen to hold anything, because five differen
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from liza.rules.budget import unlimited
 from liza.rules.normalize import (
     ANYTHING,
     LONGEST,
@@ -26,6 +25,7 @@ from liza.rules.normalize import (
     template,
 )
 from liza.rules.same import same_key
+from liza.rules.time_limit import unlimited
 
 _MANY = 5  # different words at one place that show the place to hold anything
 _NAMES = 2  # the same for names out of code; a text that begins with one may be about it

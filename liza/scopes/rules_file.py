@@ -9,9 +9,9 @@ from typing import Any
 import liza.rules
 from liza.errors import Refused, Unreadable
 from liza.model import Path, Problem
-from liza.rules.budget import DEFAULT_SECONDS, Budget
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import PACKS, BadRules, Source, load
+from liza.rules.time_limit import DEFAULT_SECONDS, TimeLimit
 from liza.schema.rules_form import rules_in
 from liza.store.document import Document, parse
 from liza.store.parser import BOM
@@ -38,7 +38,7 @@ def read_rules(
         sources = [_source(os.path.join(folder, f"{name}.yaml")) for name in packs]
         rules = load(sources, mine)
         if protocol is not None:
-            rules = with_budget(rules)
+            rules = with_time_limit(rules)
         return rules if config is None else rules._replace(blocks=_blocks_of(config, sources))
     except BadRules as error:
         raise Unreadable.like(error.problems[0], error.problems) from None
@@ -102,10 +102,10 @@ def rules_in_force(own: str) -> tuple[RuleSet, Unreadable | None]:
             rules = read_rules(None)
     if not os.path.isdir(os.path.join(os.path.dirname(own), "steps")):
         rules = without_steps(rules)
-    return with_budget(rules), broken
+    return with_time_limit(rules), broken
 
 
-def with_budget(rules: RuleSet) -> RuleSet:
+def with_time_limit(rules: RuleSet) -> RuleSet:
     """The rules with a time limit for custom ones; a replay has none."""
     block = rules.blocks.get("limits") or {}
     # Agents can write the file, and while custom rules are evaluated the daemon sees no new record.
@@ -114,12 +114,12 @@ def with_budget(rules: RuleSet) -> RuleSet:
         seconds = float(os.environ.get("LIZA_LIMIT_OWN_RULES_SECONDS") or wanted)
     except ValueError:
         seconds = DEFAULT_SECONDS
-    return rules._replace(budget=Budget(seconds, time.monotonic))
+    return rules._replace(time_limit=TimeLimit(seconds, time.monotonic))
 
 
 def overrun(rules: RuleSet, own: str) -> Unreadable | None:
     """Why not all rules could be evaluated, for the caller to report as DEGRADED; None if they were."""
-    overruns = rules.budget.overruns if rules.budget is not None else {}
+    overruns = rules.time_limit.overruns if rules.time_limit is not None else {}
     hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time for custom rules is"
     hint = f"{hint} limits.own_rules_seconds in {own}"
     problems = [

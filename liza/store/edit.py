@@ -14,10 +14,10 @@ from typing import Any
 
 from liza.errors import Refused, Unreadable, Unwritable
 from liza.store import emit, spans
+from liza.store.compare import common_ends, identical
 from liza.store.document import Document
 from liza.store.parser import MAX_DEPTH, BadYaml, decode, load
 from liza.store.spans import CannotCut, Part
-from liza.store.values import common_ends, identical
 from liza.store.verify import Splice, is_verified
 
 _QUOTED = rb"""(?s:\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*')"""

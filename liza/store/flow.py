@@ -11,9 +11,9 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
 from liza.store import emit
+from liza.store.compare import common_ends, identical
 from liza.store.parser import BadYaml, decode, load
 from liza.store.spans import CannotCut
-from liza.store.values import common_ends, identical
 
 LIMIT = 1 << 18  # about a second of composing
 

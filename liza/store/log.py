@@ -13,12 +13,12 @@ from typing import Any
 from liza.errors import Refused, Unreadable
 from liza.model import mappings_in
 from liza.store import emit, files, read_limits, replace, versions
+from liza.store.compare import identical
 from liza.store.document import parse_log
 from liza.store.lock import Lock
 from liza.store.parser import BOM, BadYaml, decode, load
 from liza.store.paths import Paths
 from liza.store.spans import column_of, first_token
-from liza.store.values import identical
 
 _TAIL = 1 << 16
 _HEAD = 1 << 14

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from liza.store.compare import common_ends, identical
 from liza.store.document import Document
 from liza.store.parser import BadYaml, decode, load
 from liza.store.spans import Part
-from liza.store.values import common_ends, identical
 
 # Up to this size a changed section is verified by parsing all of it, beyond it by parsing the changed records and their
 # neighbours. Both are sound; the first is simpler, the second makes an append to 10,000 records cheap.

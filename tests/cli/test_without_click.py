@@ -7,7 +7,7 @@ import pytest
 from hypothesis import event, example, given
 from hypothesis import strategies as st
 
-from liza.cli import analyze, log, loop, without_click
+from liza.cli import analyze_options, log, loop, without_click
 
 NAMES = ["--type", "--task", "--reporter", "--timestamp", "--root", "--agent", "--action", "--detail"]
 VALUES = ["x", "two words", "", " ", "-", "--", "-x", "--json", "--type", "a=b", "=", "@f", "ä\n", "--task=1", "log"]
@@ -20,7 +20,7 @@ COMMANDS = {
     "anomaly": log.command.commands["anomaly"],
     "entry": log.command.commands["entry"],
     "record": loop.command.commands["record"],
-    "analyze": analyze.command,
+    "analyze": analyze_options.command,
 }
 CALLED: dict[str, tuple[str, ...]] = {
     "anomaly": ("log", "anomaly"),

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from liza.cli.live import View
+from liza.cli.watch_screen import View
 from liza.daemon.alarm_reminders import Reported
 from tests.daemon.daemon import STATE, Daemon, Watched, until
 from tests.daemon.served import webhook

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from liza.store.board import Board
+from liza.store.compare import identical
 from liza.store.document import parse, parse_log
 from liza.store.edit import append_record
 from liza.store.paths import Paths
-from liza.store.values import identical
 from tests.store.oracle import ruamel_value
 
 # The list is the last section, so that a shell script can append a record with `>>`.

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from liza.check import check
-from liza.rules.budget import Budget, TooCostly
+from liza.rules.time_limit import TimeLimit, TooCostly
 from liza.scopes.rules_file import read_rules, rules_in_force
 from liza.store.board import Board
 from liza.store.paths import Paths
@@ -118,22 +118,22 @@ def test_time_that_rules_allow_themselves_has_a_limit(attack: Attack, monkeypatc
         if variable is not None:
             monkeypatch.setenv("LIZA_LIMIT_OWN_RULES_SECONDS", variable)
         rules, broken = rules_in_force(str(attack.board / "rules.yaml"))
-        assert rules.budget is not None
-        assert (rules.budget.seconds, broken) == (seconds, None)
+        assert rules.time_limit is not None
+        assert (rules.time_limit.seconds, broken) == (seconds, None)
     attack.effect = "10 s, whatever the file says"
 
 
 def test_long_work_is_not_a_pause() -> None:
     """Rules that each take longer than a pause between two checks share the time, too."""
     now = 0.0
-    budget = Budget(3, lambda: now)
+    limit = TimeLimit(3, lambda: now)
     for _ in range(4):
-        budget.begin()
-        budget.spend()
+        limit.begin()
+        limit.spend()
         now += 1
-        budget.end()
+        limit.end()
     with pytest.raises(TooCostly):
-        budget.spend()
+        limit.spend()
     now += 1
-    budget.begin()
-    budget.spend()
+    limit.begin()
+    limit.spend()

@@ -9,8 +9,8 @@ import pytest
 
 from liza.errors import Refused
 from liza.store import edit
+from liza.store.compare import identical
 from liza.store.document import parse
-from liza.store.values import identical
 from tests.store.oracle import ruamel_value
 
 NEW = {"id": "new", "note": "two\nlines"}

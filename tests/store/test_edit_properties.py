@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from liza.errors import Refused, Unreadable
 from liza.store import edit
+from liza.store.compare import identical
 from liza.store.document import Document, parse
-from liza.store.values import identical
 from tests.store.generated import RECORDS, SECTIONS, VALUES, WORDS, boards
 from tests.store.oracle import ASKED, ruamel_value, section_spans
 

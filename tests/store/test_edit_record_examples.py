@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from liza.store import edit
+from liza.store.compare import identical
 from liza.store.document import parse
 from liza.store.parser import load
-from liza.store.values import identical
 from tests.store.oracle import ruamel_value
 
 SET: dict[str, tuple[str, int | str, dict[str, Any], str]] = {

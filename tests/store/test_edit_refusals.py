@@ -10,9 +10,9 @@ import pytest
 from liza.errors import LizaError, Refused, Unreadable
 from liza.store import edit
 from liza.store.board import Board
+from liza.store.compare import identical
 from liza.store.document import Document, parse
 from liza.store.paths import Paths
-from liza.store.values import identical
 from tests.store.files import old
 from tests.store.oracle import ruamel_value
 

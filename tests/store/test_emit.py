@@ -11,8 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from liza.store import emit
+from liza.store.compare import identical
 from liza.store.parser import load
-from liza.store.values import identical
 from tests.store.generated import ODD_TEXTS
 from tests.store.oracle import ruamel_value
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from liza.errors import Unreadable
 from liza.store import follow as following
+from liza.store.compare import identical
 from liza.store.document import Document, parse
 from liza.store.follow import common_ends, follow
 from liza.store.parser import load
-from liza.store.values import identical
 from tests.store.generated import boards
 from tests.store.mutated import mutated
 

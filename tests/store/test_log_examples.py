@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from liza.errors import LizaError, Refused, Unreadable
+from liza.store.compare import identical
 from liza.store.document import parse_log
 from liza.store.log import append_entry
 from liza.store.paths import Paths
-from liza.store.values import identical
 from tests.store.files import old
 from tests.store.oracle import ruamel_value
 

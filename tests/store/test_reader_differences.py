@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ruamel.yaml.error import YAMLError
 
+from liza.store.compare import identical
 from liza.store.parser import BadYaml, decode, load
-from liza.store.values import identical
 from tests.store.generated import boards
 from tests.store.mutated import mutated
 from tests.store.oracle import ASKED, ruamel_value

@@ -10,7 +10,7 @@ from liza.cli.attempt import show
 from liza.cli.attempt.options import in_force, of_slice
 from liza.cli.group import Call, common, plain, root_of
 from liza.cli.options import moment
-from liza.cli.progress import Waiting
+from liza.cli.waiting import Waiting
 from liza.run.test_reports import Imported, Run, asked_tests, import_report, refuse_run, unread_reports
 from liza.scopes.slices import worktree
 from liza.scopes.slices.fields import OBSERVED

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from liza.cli import show
-from liza.cli.claim.columns import WIDE, side_by_side, wrapped
+from liza.cli.claim.side_by_side import WIDE, side_by_side, wrapped
 from liza.cli.show import columns
 from liza.cli.terminal import aligned
 from liza.model import MAPPINGS, mappings_in

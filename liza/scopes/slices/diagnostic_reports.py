@@ -17,9 +17,9 @@ from liza.scopes.slices.fields import ACTIVE, SLICES, open_trip, status_of
 from liza.scopes.transition import Event, Transition
 from liza.store import emit, files
 from liza.store.board import Board
+from liza.store.compare import identical
 from liza.store.document import parse
 from liza.store.paths import Paths
-from liza.store.values import identical
 from liza.text import file_name, printable, shell_quoted, text_of, value_text
 
 TEMPLATE = "diagnostic.yaml"

@@ -1,4 +1,4 @@
-"""What can be stopped besides the sprint: one session, one claim, one slice, one loop.
+"""The trips of one session, claim, slice or loop, as the daemon looks after them besides those of the sprint.
 
 After each evaluation of the sprint, each is reconciled by the same decisions as in its own commands, unless the daemon
 only observes. A trip that was not open before is reported as tripped, one that no longer is as resolved, each once,

@@ -1,4 +1,4 @@
-"""Adding a silence to the blackboard, and ending one. Both are logged; nothing about a silence is ever changed else."""
+"""Record a silence on the blackboard, and its end. Both are logged; nothing else about a silence ever changes."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""From the words of a command line to a record, and from a record to what is printed."""
+"""`liza log anomaly` and `entry`: from the words of a command line to a record, and what is printed about it."""
 
 import os
 import re

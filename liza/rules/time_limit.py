@@ -16,7 +16,7 @@ class TooCostly(Unreadable):
     """A rule exceeds its limit; its result is unknown."""
 
 
-class Budget:
+class TimeLimit:
     """The time left for custom rules, and the rules that could not be evaluated, each with the reason."""
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
@@ -46,4 +46,4 @@ class Budget:
 
 
 def unlimited() -> None:
-    """The budget of the shipped rules."""
+    """The shipped rules have no time limit."""

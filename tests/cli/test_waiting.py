@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 import pytest
 
-from liza.cli.progress import PATIENCE, Waiting
+from liza.cli.waiting import PATIENCE, Waiting
 from liza.store.paths import Paths
 from tests.cli.run import liza, new_board, on_a_terminal
 from tests.faults.holders import held_by_flock

@@ -1,4 +1,4 @@
-"""`liza gate` with options: `--root`, or for one claim, slice, loop or stage. The bare form is in `bare_gate.py`."""
+"""`liza gate` with options: `--root`, or for one claim, slice, loop or stage. Without options: `bare_gate.py`."""
 
 import time
 from collections.abc import Callable

@@ -75,7 +75,10 @@ EVALUATES = (
 PURE = (
     *EVALUATES,
     *(f"liza.scopes.{name}" for name in ("records", "evaluator", "transition", "scope")),
-    *(f"liza.toolerrors.{name}" for name in ("errors", "plain_text", "lines", "streams", "patterns", "traces")),
+    *(
+        f"liza.toolerrors.{name}"
+        for name in ("errors", "plain_text", "readers", "lines", "streams", "patterns", "traces")
+    ),
     *(f"liza.scopes.loops.{name}" for name in ("settings", "fields", "derived", "states")),
     *(
         f"liza.scopes.claims.{name}"

@@ -6,7 +6,7 @@ signature is the group `text`, or else the whole line. Patterns match from the b
 about errors, source code and the output of grep do not match; those of compilers may be indented, because build tools
 indent the output of compilers.
 
-What takes several lines, such as the message of rustc above an arrow, is read by a function: see `plain_text.py`.
+What takes several lines, such as the message of rustc above an arrow, is read by a function: see `readers.py`.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """Failing tests as their runners print them: the test and the failure.
 
 Every reader takes the lines and the number of one that may begin a failure, and returns the errors and the next line to
-read; None if it does not apply. A reader is entered in `plain_text._READERS`.
+read; None if it does not apply. A reader is entered in `readers.py`.
 """
 
 import re

@@ -14,12 +14,13 @@ from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from liza import check
-from liza.scopes.sprint import follow_up, report, resolve, trip
+from liza.scopes.sprint import report, report_files, resolve, trip, trip_log
 from liza.store import board, checkpoint, files, filesystem, lock, log, replace, versions
 from tests.faults.children import Child
 
 MODULES: tuple[ModuleType, ...] = (board, files, lock, log, replace, versions)
-BREAKER: tuple[ModuleType, ...] = (check, checkpoint, follow_up, report, resolve, trip)  # and those of a trip
+# and those of a trip
+BREAKER: tuple[ModuleType, ...] = (check, checkpoint, report, report_files, resolve, trip, trip_log)
 
 
 class Step(NamedTuple):

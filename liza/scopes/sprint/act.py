@@ -15,8 +15,8 @@ from liza.scopes.history import section as sections
 from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint import open_trip
 from liza.scopes.sprint.evaluate import Check, StaleVerdict, evaluate_board
-from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import lost_trigger
+from liza.scopes.sprint.report_files import Trip
 from liza.scopes.sprint.trip import put_into_effect, trip_of
 from liza.store import checkpoint, edit
 from liza.store.board import Board

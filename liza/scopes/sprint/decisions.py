@@ -17,7 +17,8 @@ from liza.scopes.history.archives import archive_name
 from liza.scopes.history.origin import is_about, is_ours, with_origins
 from liza.scopes.sprint import report
 from liza.scopes.sprint.evaluate import Check
-from liza.scopes.sprint.follow_up import keep_decision
+from liza.scopes.sprint.report_files import report_decision
+from liza.scopes.sprint.trip_log import log_decision
 from liza.store.board import Board
 from liza.store.log import entries_by_word
 
@@ -43,7 +44,7 @@ class DecisionLog:
         failed: list[str] = []
         while self._waiting:
             entry = self._waiting[0]
-            errors = keep_decision(self._board, entry, now, blocking=self._board.blocking)
+            errors = _keep_decision(self._board, entry, now, blocking=self._board.blocking)
             is_locked = any(isinstance(error, LockTimeout) for error in errors)
             if self._board.blocking or not is_locked:
                 failed += [_not_recorded(entry, error) for error in errors]
@@ -105,3 +106,12 @@ def _is_decided(section: Any, entry: Mapping[str, Any], *, is_last: bool) -> boo
 def _is_in_report(board: Board, entry: Mapping[str, Any]) -> bool:
     archived = os.path.join(board.paths.reports, archive_name(entry))
     return report.is_about(archived, str(entry["trip_id"]), decided=True)
+
+
+def _keep_decision(board: Board, entry: Mapping[str, Any], now: datetime, *, blocking: bool = True) -> list[LizaError]:
+    """Record the decision on a trip in its report and the log; the steps that failed are returned."""
+    failed: list[LizaError] = []
+    if entry.get("trip_id") and entry.get("resolution"):  # one without a text is only logged, until the text comes
+        report_decision(board, entry, failed)
+    log_decision(board, entry, now, failed, blocking=blocking)  # last: its line marks all of it as done
+    return failed

@@ -11,8 +11,8 @@ from liza.rules.evaluate import RuleSet
 from liza.rules.fingerprints import digest
 from liza.scopes.history import section as sections
 from liza.scopes.history.new_evidence import evidence_of
-from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import known_severity
+from liza.scopes.sprint.report_files import Trip
 from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE

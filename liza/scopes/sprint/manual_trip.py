@@ -19,9 +19,9 @@ from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.chosen_evidence import Choice, chosen_matches
 from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
-from liza.scopes.sprint.follow_up import Trip
 from liza.scopes.sprint.lost_trip import DEFAULT_SEVERITY, lost_trigger
 from liza.scopes.sprint.open_trip import add_message
+from liza.scopes.sprint.report_files import Trip
 from liza.scopes.sprint.trip import put_into_effect
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE

@@ -19,9 +19,11 @@ from liza.scopes.snapshot import snapshot_of
 from liza.scopes.sprint import report
 from liza.scopes.sprint.chosen_evidence import recorded_matches
 from liza.scopes.sprint.evaluate import Check, FollowUpFailed, StaleVerdict, evaluate_board
-from liza.scopes.sprint.follow_up import Trip, archive, attempt, is_replaced, log_trip, write_report
+from liza.scopes.sprint.failed_steps import attempt
 from liza.scopes.sprint.manual_status import manual_trip, matches_of
+from liza.scopes.sprint.report_files import Trip, archive, is_replaced, write_report
 from liza.scopes.sprint.trip import put_into_effect
+from liza.scopes.sprint.trip_log import log_trip
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE

@@ -17,8 +17,10 @@ from liza.scopes.rules_file import rules_in_force
 from liza.scopes.sprint import report
 from liza.scopes.sprint.act import check_sprint
 from liza.scopes.sprint.evaluate import FollowUpFailed
-from liza.scopes.sprint.follow_up import attempt, is_logged, log_command, log_decision, report_decision
+from liza.scopes.sprint.failed_steps import attempt
 from liza.scopes.sprint.lost_trip import lost_trigger
+from liza.scopes.sprint.report_files import report_decision
+from liza.scopes.sprint.trip_log import is_logged, log_command, log_decision
 from liza.store import alerts, checkpoint, edit
 from liza.store.board import Board
 from liza.store.document import Document

@@ -16,7 +16,9 @@ from liza.scopes.history import evidence_files
 from liza.scopes.history import section as sections
 from liza.scopes.history.new_evidence import evidence_of, trip_id_of
 from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
-from liza.scopes.sprint.follow_up import Trip, archive, attempt, caught, log_trip, restore_report, write_report
+from liza.scopes.sprint.failed_steps import attempt, caught
+from liza.scopes.sprint.report_files import Trip, archive, restore_report, write_report
+from liza.scopes.sprint.trip_log import log_trip
 from liza.store import checkpoint, edit
 from liza.store.board import Board
 from liza.store.checkpoint import REPORT_FILE

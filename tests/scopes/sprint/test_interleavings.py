@@ -161,7 +161,7 @@ def test_same_trip_found_in_different_seconds_is_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["before liza.scopes.sprint.follow_up:append_entry", "before liza.scopes.sprint.follow_up:log_once"]
+    "place", ["before liza.scopes.sprint.trip_log:append_entry", "before liza.scopes.sprint.trip_log:log_once"]
 )
 def test_trip_found_by_two_is_logged_once(tmp_path: Path, place: str) -> None:
     board = board_with(tmp_path, *RETRY.records)

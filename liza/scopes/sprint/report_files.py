@@ -1,30 +1,24 @@
-"""What is written about a trip and about the decision on it: the page for people, and the lines of the log.
+"""The report on a trip on the disk: the page for people, the archived copy, and what people wrote into it.
 
 Each step can be done again without harm under the same trip id; the next check completes what a crash left undone.
 """
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from liza.errors import LizaError, Refused
-from liza.model import Match, Origin, Silenced, Snapshot, format_time
-from liza.rules.acknowledged import origin_of
+from liza.model import Match, Silenced, Snapshot
 from liza.scopes.history import section as sections
 from liza.scopes.history.archives import archive_name, is_archive
-from liza.scopes.history.origin import LIZA, RESOLVE, evidence_digest, is_about, is_ours
 from liza.scopes.sprint import report
+from liza.scopes.sprint.failed_steps import attempt
 from liza.scopes.sprint.report_notes import carry_over, holds
 from liza.store import checkpoint, files
 from liza.store.board import Board
-from liza.store.log import append_entry, append_locked, entries_about
-from liza.text import one_line
 
-T = TypeVar("T")
-_DETAIL = 300  # characters
 _ID = 12  # digits of a trip id
 
 
@@ -39,22 +33,6 @@ class Trip(NamedTuple):
     silenced: tuple[Silenced, ...] = ()
     alarms: tuple[str, ...] = ()  # what keeps, or could have kept, records from counting
     renews: bool = True  # a report on it that is there already is written anew; else that one has more in it
-
-
-def attempt(failed: list[LizaError], step: Callable[[], T]) -> T | None:
-    """Do a step of several; why it failed is kept for later."""
-    try:
-        return step()
-    except LizaError as error:
-        failed.append(error)
-        return None
-
-
-def caught(step: Callable[[], object]) -> LizaError | None:
-    """Do a step; why it failed, or None."""
-    failed: list[LizaError] = []
-    attempt(failed, step)
-    return failed[0] if failed else None
 
 
 # --- the trip -------------------------------------------------------------------------------------------------------
@@ -212,50 +190,7 @@ def _no_report(error: OSError, path: str) -> Refused:
     return Refused(f"the report could not be written: {error.strerror}", hint=hint, file=path)
 
 
-def is_logged(board: Board, action: str, trigger: Mapping[str, Any]) -> bool:
-    """Whether the log has that entry already."""
-    trip = _name_of(trigger)
-    return any(is_ours(entry, action) and is_about(entry, trip) for entry in entries_about(board.paths.log, trip))
-
-
-def log_trip(board: Board, trigger: Mapping[str, Any], now: datetime, *, blocking: bool = True) -> None:
-    """Log that it tripped: by the first process that finds it so, as the one that tripped may have been killed."""
-    log_once(board, trigger, "tripped", sections.named(trigger), now, blocking=blocking)
-
-
-def log_once(
-    board: Board,
-    trigger: Mapping[str, Any],
-    action: str,
-    detail: str,
-    now: datetime,
-    *,
-    blocking: bool = True,
-    **more: Any,
-) -> None:
-    """One line a decision: a trip that is taken up again after a crash is not logged twice."""
-    trip = _name_of(trigger)
-    mark = f"trip {trip}" if trigger.get("trip_id") else f"trip of {trip}"
-    text = f"circuit breaker {action}: {one_line(detail, _DETAIL)}, {mark}"
-    entry = {"timestamp": format_time(now), "agent": LIZA, "action": action, "trip_id": trip, **more, "detail": text}
-    append_entry(board.paths, entry, lambda: is_logged(board, action, trigger), blocking=blocking and board.blocking)
-
-
-def _name_of(trigger: Mapping[str, Any]) -> str:
-    """By what the log knows a trip; one that another tool entered has no id, and is known by its time."""
-    return str(trigger.get("trip_id") or trigger.get("timestamp"))
-
-
 # --- the decision ---------------------------------------------------------------------------------------------------
-
-
-def keep_decision(board: Board, entry: Mapping[str, Any], now: datetime, *, blocking: bool = True) -> list[LizaError]:
-    """Record the decision on a trip in its report and the log; the steps that failed are returned."""
-    failed: list[LizaError] = []
-    if entry.get("trip_id") and entry.get("resolution"):  # one without a text is only logged, until the text comes
-        report_decision(board, entry, failed)
-    log_decision(board, entry, now, failed, blocking=blocking)  # last: its line marks all of it as done
-    return failed
 
 
 def report_decision(board: Board, entry: Mapping[str, Any], failed: list[LizaError]) -> None:
@@ -272,29 +207,6 @@ def report_decision(board: Board, entry: Mapping[str, Any], failed: list[LizaErr
         pages.append(board.paths.report)
     for path in pages:
         attempt(failed, partial(_add_decision, path, trip, added))
-
-
-def log_decision(
-    board: Board, entry: Mapping[str, Any], now: datetime, failed: list[LizaError], *, blocking: bool = True
-) -> None:
-    """Into the log, once."""
-    if entry.get("trip_id"):
-        attempt(failed, lambda: log_trip(board, entry, now, blocking=blocking))  # no check comes after a decision
-    resolved = f"{entry.get('pattern') or 'no pattern named'} {sections.how_resolved(entry)}"
-    more: dict[str, Any] = {} if origin_of(entry) is Origin.COMMAND else {"edited": True}
-    more |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
-    attempt(failed, lambda: log_once(board, entry, "resolved", resolved, now, blocking=blocking, **more))
-
-
-def log_command(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
-    """That a person decides by `liza resolve`; under the lock, and before it is entered: else it is only a claim."""
-    trip, at = _name_of(entry), str(entry.get("resolved_at"))
-    line = {"timestamp": format_time(now), "agent": str(entry.get("resolved_by")), "action": RESOLVE, "trip_id": trip}
-    line |= {"resolved_at": at}
-    line |= {"evidence": kept} if (kept := evidence_digest(entry)) is not None else {}
-    line["detail"] = f"{one_line(entry.get('pattern'), 100)}: {one_line(entry.get('resolution'), _DETAIL)}, trip {trip}"
-    with suppress(LizaError):  # a decision is still entered; the error of a later step reports the log
-        append_locked(board.paths, line)
 
 
 def _archive_as_edited(board: Board, trip: str, archived: str) -> None:

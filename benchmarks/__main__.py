@@ -44,7 +44,7 @@ BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figur
 
 
 def main() -> int:
-    """A missed target is reported, but is no failure: on another machine, at another moment, it may be met."""
+    """A missed target is reported, but is not a failure: on another machine, at another moment, it may be met."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Figures about liza, as ratios.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of: {', '.join(BENCHMARKS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="leave out ruamel.yaml's minute with 10,000 anomalies")

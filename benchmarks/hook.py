@@ -2,7 +2,7 @@
 
 The events are those of Claude Code, given to the hook script as clients do. A step is evaluated in the same look that
 writes it, so what is timed is from the start of the hook until the step is in its file, and to the halt file for
-sessions that end stuck. That each step is there exactly once is no figure: an error if not.
+sessions that end stuck. That each step is there exactly once is not a figure: if not, it is an error.
 """
 
 import json

@@ -8,7 +8,7 @@
 # blocks with exit code 2, the only one that clients block on; without a halt the call goes on.
 umask 077
 client=$1 kind=$2
-refused=0 # only what is about to begin can be refused: at the end of a turn, 2 would make the agent go on
+refused=0 # only what is about to begin can be refused: at the end of a turn, 2 would make the agent continue
 case $kind in before | prompt | request) refused=2 ;; esac
 
 # --- the blackboard: LIZA_ROOT, else the nearest .liza upward, or that of the main work tree of git -------------------

@@ -23,7 +23,7 @@ def lines(daemon: DaemonStatus, paths: Paths) -> Iterator[str]:
     alarms = daemon.facts.get("alarms")
     active = [each for each in alarms.values() if isinstance(each, Mapping)] if isinstance(alarms, Mapping) else []
     if active:
-        yield f"alarms:  {plural(len(active), 'alarm')} (.liza/alerts.log has all)"
+        yield f"alarms:  {len(active)} (all: .liza/alerts.log)"
     for each in active[-_ALARMS:]:
         since = parse_time(each.get("since"))
         age = f" (for {span_text(datetime.now(UTC) - since)})" if since is not None else ""

@@ -32,7 +32,7 @@ def _scope_options(command: Callable[..., int]) -> Callable[..., int]:
 def command(ctx: click.Context, /, strict: bool, wait: bool, timeout: float | None, **scopes: str | None) -> int:
     """For agents' hooks: may work continue?
 
-    Exit code 0 means continue, also without a blackboard. Anything else is 2, with the reason on stderr.
+    Exit code 0 means continue, even without a blackboard. Anything else is 2, with the reason on stderr.
 
     \b
     Examples:

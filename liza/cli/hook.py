@@ -1,7 +1,7 @@
 """`liza hook CLIENT KIND`: the answer to a client's event while agents are halted, stopped or warned.
 
 Only `hook.sh` calls this, with the event on standard input. Whatever goes wrong while agents are halted is a refusal;
-while none is, the call goes on, with the reason on standard error.
+while none is, the call continues, with the reason on standard error.
 """
 
 import os
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _refusal(arguments: list[str], text: str) -> Answer:
-    """Refuse what is about to begin. At the end of a turn the same answer would make the agent go on."""
+    """Refuse what is about to begin. At the end of a turn the same answer would make the agent continue."""
     return blocked(text) if arguments[1:] and arguments[1] in STARTS else Answer(err=text)
 
 
@@ -100,7 +100,7 @@ def _hold(board: str, names: list[str]) -> Hold | None:
     for name in names:
         halt = _session_halt(board, name)
         if halt is not None and halt.action == STOP:
-            why = f"this session is stopped: {halt.pattern or 'by hand'}{f', {halt.reason}' if halt.reason else ''}"
+            why = f"this session was stopped by {halt.pattern or 'hand'}{f': {halt.reason}' if halt.reason else ''}"
             return Hold(why, f"wait: a person must run: liza session resume {name} -m WHY")
     return None
 

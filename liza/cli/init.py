@@ -35,6 +35,6 @@ def command(call: Call, goal: str | None) -> int:
         click.echo(
             f"\nNote: {printable(made.above)} is a blackboard, too. From here on, agents in this folder see this one."
         )
-    click.echo("\nNext: liza install   (for each coding agent that is used here; for others see docs/agents.md)")
+    click.echo("\nNext: liza install   (adds liza's hook to your coding agents; for others see docs/agents.md)")
     click.echo("Then: liza watch --background   (the first session of an agent with the hook also starts it)")
     return 0

@@ -145,14 +145,14 @@ class Plain:
     def _new_sender(self) -> "Sender":
         from liza.notify.desktop import Desktop, has_bus
         from liza.notify.sender import Sender
-        from liza.notify.targets import parted, read_block
+        from liza.notify.targets import read_block, split_faults
         from liza.store.daemon_process import is_daemon_running
 
         project = os.path.dirname(self.paths.folder)
         blocks: list[tuple[Any, Path]] = [(self.settings.notifications, ("stagnation", "notifications"))]
         if not is_daemon_running(self.paths):
             blocks.append((self.settings.notify, ("notify",)))
-        targets, faults = parted(each for block, path in blocks for each in read_block(block, project, path))
+        targets, faults = split_faults(each for block, path in blocks for each in read_block(block, project, path))
         for fault in faults:
             self.note(f"rules.yaml: {fault.message}; {fault.hint}")
         sender = Sender(self._report_not_sent)
@@ -169,7 +169,7 @@ class Plain:
         return Menu(self, run, is_over).choose()
 
     def ended(self, run: RunState) -> None:
-        """What came of it, in a few lines."""
+        """The outcome, in a few lines."""
         if self._sender is not None:
             self._sender.stop()
         end, totals = run.end, run.totals

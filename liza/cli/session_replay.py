@@ -108,5 +108,5 @@ def _until(lines: Sequence[Mapping[str, Any]], now: datetime | None) -> Iterator
 
 
 def step_text(record: Record) -> str | None:
-    """A call and what came of it; None for a record of another stream."""
+    """A call and its outcome; None for a record of another stream."""
     return exchange_text(record.fields) if record.stream == STEPS else None

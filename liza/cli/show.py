@@ -74,7 +74,7 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     since = f" since {printable(str(open_trip['timestamp']))}" if open_trip.get("timestamp") else ""
     echo(f"{bold(word, 'red')}: {bold(pattern)} ({printable(severity)}){since}")
     if severity in SEVERITIES:
-        echo(f"  {SEVERITIES[severity].layer}: {SEVERITIES[severity].remediation}")
+        echo(f"  layer: {SEVERITIES[severity].layer}; procedure: {SEVERITIES[severity].remediation}")
     if open_trip.get("message"):
         echo(f"  {short(open_trip['message'])}")
     if others := also_matched(open_trip):

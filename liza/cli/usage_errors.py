@@ -1,5 +1,7 @@
 """click's usage errors in liza's words, with an example of a right one where something is missing."""
 
+import re
+
 import click
 
 from liza.errors import WrongUsage
@@ -15,6 +17,8 @@ def usage_error(error: click.UsageError, called: str) -> WrongUsage:
     if isinstance(error, click.MissingParameter) and error.param is not None:
         example = _example(error.ctx)
         return WrongUsage(f"missing {_name(error.param)}", hint=f"for example: {example}" if example else see)
+    if (extra := re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", error.message, re.DOTALL)) is not None:
+        return WrongUsage(f"unexpected argument {value_text(extra[1])}", hint=see)
     message = " ".join(error.format_message().split())  # click puts the words to choose from on lines of their own
     return WrongUsage(message[:1].lower() + message[1:].removesuffix("."), hint=see)
 

@@ -111,7 +111,7 @@ class View:
         return [f"sessions: {session_table.summary(rows)}{more}", *(f"  {line}" for line in shown)]
 
     def _patterns(self, room: int) -> list[str]:
-        """All of them, or where there is no room those that there is something to see of."""
+        """All of them, or where there is no room those that count something."""
         found = self.watcher.found if self.watcher is not None else None
         progress = list(found.verdict.progress) if found is not None else []
         if len(progress) > room:

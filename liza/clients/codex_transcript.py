@@ -1,7 +1,7 @@
 """Codex's transcripts: `sessions/YEAR/MONTH/DAY/rollout-TIME-ID.jsonl`; each line has a `type` and a `payload`.
 
 A command is reported when it has ended, as by the hook: by an item with its exit code and its whole output. Looks at
-one that still runs, and programs that call other tools, are no calls of their own to the hook, and none here.
+one that still runs, and programs that call other tools, are not calls of their own to the hook, and not here.
 """
 
 import json
@@ -204,7 +204,7 @@ _ASKS = re.compile(r"(?:^|[\s;&|(/])(?:[ef]?grep|rg|ag|ack|diff|cmp|test|\[{1,2}
 
 
 def _outcome(code: int | None, text: str, given: Any) -> Outcome:
-    """Where the answer to what was asked is no, as in a search that finds nothing, 1 and no output are no failure."""
+    """Where the answer to what was asked is no, as in a search that finds nothing, 1 and no output is not a failure."""
     command = str(given.get("command")) if isinstance(given, Mapping) else ""
     if code is None or (code == 1 and not text.strip() and _ASKS.search(command)):
         return Outcome.UNKNOWN

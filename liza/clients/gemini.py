@@ -1,7 +1,7 @@
 """Gemini CLI: its hook events, and the answers that it understands.
 
 AfterTool fires for every call that was made, with the text that the model will read: the exit code of a command is in
-it only if it is not 0. A call has no id, so the time of its event stands for one. Before each request to the model
+it only if it is not 0. A call has no id, so the time of its event is used as one. Before each request to the model
 there is an event, too: what is refused there is not paid for, and ends the turn.
 """
 

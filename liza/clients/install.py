@@ -170,7 +170,7 @@ def hook_command(client: str, kind: str, *, shared: bool) -> str:
 
     script = f'"${{XDG_DATA_HOME:-$HOME/.local/share}}{MARK}"' if shared else quote(script_path())
     # Without the script nothing can be known about a halt: a broken installation stops the agent, visibly. At the end
-    # of a turn the same answer would make the agent go on.
+    # of a turn the same answer would make the agent continue.
     missing = f"echo 'liza: its hook is missing; to fix: liza install' >&2; exit {2 if kind in STARTS else 0}"
     return f"[ -r {script} ] || {{ {missing}; }}; exec sh {script} {client} {kind}"
 

@@ -20,7 +20,7 @@ from liza.text import one_line
 # When a person should look; from the second time on it is also written where they will find it.
 REMIND_AFTER = (timedelta(minutes=30), timedelta(hours=2), timedelta(hours=8))
 DONE = ("MERGED", "ABANDONED", "SUPERSEDED")
-_PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents go on
+_PATIENCE = 2.0  # seconds between two steps of one decision: `liza resolve` writes, and then lets the agents continue
 _BY_HAND = 60.0  # the same, for a person who types them
 _RECENT = timedelta(days=1)
 _LONG = 120  # characters of a record's text that an alarm repeats

@@ -209,7 +209,7 @@ class Changes:
 
     @property
     def _gathering(self) -> float:
-        """Seconds for which a step is no reason to wake: the look that comes then takes it with all others."""
+        """Seconds for which a step does not wake the daemon: the look that comes then takes it with all others."""
         return self._looked + GATHER - time.monotonic()
 
     def _sleep(self, seconds: float) -> bool:

@@ -61,7 +61,7 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until `stop`."""
-        drop_variables(os.environ)  # it works for everyone, also where an agent started it
+        drop_variables(os.environ)  # it works for everyone, even where an agent started it
         while not self.stopping and not self._take():
             self._wait_for_folder()
         if self.stopping:
@@ -81,7 +81,7 @@ class Watcher:
                 self.changes.wait(self._patience())
         finally:
             self.notifier.stop()
-            self.notifier.report(EventKind.STOPPED, "stopped watching")
+            self.notifier.report(EventKind.STOPPED, f"no longer watching {self.paths.folder}")
             self.notifier.save_facts("stopped")
             self.changes.stop()
             self.watch_lock.release()
@@ -130,7 +130,7 @@ class Watcher:
     def _take_again(self) -> bool:
         """After we have lost the lock: the folder was deleted, or another file was put in its place.
 
-        Only another daemon ends this one, and only a folder that is gone makes it wait. Without the lock it goes on.
+        Only another daemon ends this one, and only a folder that is gone makes it wait. Without the lock it continues.
         """
         self.watch_lock.drop()
         if not os.path.isdir(self.paths.folder):
@@ -179,7 +179,7 @@ class Watcher:
         try:
             self.checker.update(now)
             if not os.path.isdir(self.paths.folder):
-                return  # what is missing in a folder that was deleted meanwhile is no reason for an alarm
+                return  # what is missing in a folder that was deleted meanwhile is not worth an alarm
             self.checker.update_timed_alarms(now)
             self.notifier.works("liza")
         except Exception as error:  # noqa: BLE001 - a bug of ours must not end the breaker

@@ -19,7 +19,7 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     was = before.trigger if before is not None else None
     trigger = found.trigger
     if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
-        verb = "" if found.tripped else " (already open)"
+        verb = "" if found.tripped else ", already open"
         yield Notice(EventKind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
     elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
         text = "missing from state.yaml (an older copy may have been saved over it); the trip was recorded again"

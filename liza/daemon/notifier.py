@@ -1,4 +1,4 @@
-"""Reports what happens: on the terminal, in `alerts.log`, by messages; each event once, also across a restart.
+"""Reports what happens: on the terminal, in `alerts.log`, by messages; each event once, even across a restart.
 
 What was reported is kept in `.liza/watch.json`, and is there before a message leaves: at most once, whatever happens.
 Agents can write that file: what differs from what liza wrote is not trusted, and a message may come twice.

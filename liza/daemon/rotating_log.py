@@ -6,20 +6,20 @@ from contextlib import suppress
 
 from liza.store import files
 
-LARGEST = 1_000_000  # bytes, after which it begins anew; one old one is kept
+LARGEST = 1_000_000  # bytes, after which it is started over; one old one is kept
 KEPT = 200  # lines
 LONGEST = 1000  # characters of a line that is kept
 
 
 class RotatingLog:
-    """Begins anew when it has become large."""
+    """Started over when it has become large."""
 
     def __init__(self, path: str, keeps: Callable[[str], bool] = lambda line: False) -> None:
         self.path = path
-        self.keeps = keeps  # which lines are taken along when it begins anew, at most KEPT of them
+        self.keeps = keeps  # which lines are taken along when it is started over, at most KEPT of them
 
     def write(self, line: str) -> str | None:
-        """Add a line; why not, if it cannot be done, which is no reason to stop watching.
+        """Add a line; why not, if it cannot be done, which does not end the watching.
 
         Agents can write beside it: a FIFO must not make the daemon wait, nor a link let it write anywhere else.
         """

@@ -40,7 +40,7 @@ def _left(paths: Paths) -> list[str]:
     folders = dict.fromkeys((paths.folder, os.path.dirname(os.path.realpath(paths.state)), paths.reports, paths.inbox))
     found = [os.path.join(folder, name) for folder in folders for name in _names(folder) if _is_left(name)]
     swaps = [path for path in found if path.endswith(".swap")]
-    if swaps and is_locked(paths.lock):  # no process is in their names: they may be of the write that goes on
+    if swaps and is_locked(paths.lock):  # no process is in their names: they may be of a write in progress
         found = [path for path in found if path not in swaps]
     return [path for path in found if os.path.lexists(path)]
 

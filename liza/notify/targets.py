@@ -24,7 +24,7 @@ READERS: Mapping[str, Callable[[Any, Path, str], Iterable[Target | Fault]]] = {
 def read_targets(block: Any, config: Any, project: str) -> tuple[list[Target], list[Fault]]:
     """The targets, each once, and the faults on their paths in rules.yaml (`notify`) and in state.yaml (`config`)."""
     escalation = config.get("escalation_webhook") if isinstance(config, Mapping) else None
-    return parted([*webhook.read_one(escalation, ("config", "escalation_webhook")), *read_block(block, project)])
+    return split_faults([*webhook.read_one(escalation, ("config", "escalation_webhook")), *read_block(block, project)])
 
 
 def read_block(block: Any, project: str, path: Path = ("notify",)) -> Iterator[Target | Fault]:
@@ -35,7 +35,7 @@ def read_block(block: Any, project: str, path: Path = ("notify",)) -> Iterator[T
     yield from unknown_keys(given, path, tuple(READERS))
 
 
-def parted(found: Iterable[Target | Fault]) -> tuple[list[Target], list[Fault]]:
+def split_faults(found: Iterable[Target | Fault]) -> tuple[list[Target], list[Fault]]:
     """The targets, each once, and the faults."""
     everything = list(found)
     targets: dict[Target, None] = {each: None for each in everything if not isinstance(each, Fault)}

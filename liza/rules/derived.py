@@ -72,7 +72,7 @@ def _is_gone(agent: Any) -> bool:
 
 
 def _rejections(task: Mapping[str, Any]) -> int:
-    """How often reviewers have rejected a task; unlike its history, its review cycles may begin anew."""
+    """How often reviewers have rejected a task; unlike its history, its review cycles may start over."""
     events = _events(task.get("history"), "rejected", "review_rejected", "changes_requested")
     return max(len(events), _count(task.get("review_cycles_current")))
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 LONGEST = 1200  # characters of a text that are looked at: an error is named at its beginning
 MOST = 60  # words of it that are kept
-LONG = 80  # characters: what is longer is no word
+LONG = 80  # characters: what is longer is not a word
 NUMBERS = 30  # that are looked at to see whether they say what the error is
 ANYTHING = "*"
 WHOLE = "\x02"  # before a text that is compared as a whole

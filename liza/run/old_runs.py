@@ -12,7 +12,7 @@ from typing import NamedTuple
 from liza.schema.rules_yaml import KEEP_RUNS
 
 _NAME = re.compile(r"\d{8}-\d{6}(?:-\d+)?")
-_SPARED = timedelta(days=1)  # since the last iteration: such a run may still go on, or be resumed
+_SPARED = timedelta(days=1)  # since the last iteration: such a run may still be running, or be resumed
 
 
 class _Run(NamedTuple):

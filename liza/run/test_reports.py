@@ -30,7 +30,7 @@ class Asked(NamedTuple):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the slice first: a count goes on under the name that it began with."""
+        """Those of the slice first: a count continues under the name that it began with."""
         return (*self.known, *self.counted)
 
 

@@ -14,7 +14,7 @@ LIFTED = "the blackboard can be evaluated again; the halt (on_degraded) was remo
 
 
 def update_halt(board: Board, error: LizaError | None, now: datetime) -> str | None:
-    """Halt if there is an error and that is wanted, let go on if there is none; what was done, in words."""
+    """Halt if there is an error and that is wanted, let the agents continue if not; what was done, in words."""
     if error is None:
         return LIFTED if checkpoint.lift_degraded(board.paths.checkpoint) else None
     if checkpoint.read(board.paths.checkpoint) is not None or not halts_when_degraded(board.paths.rules):

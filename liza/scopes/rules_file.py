@@ -167,7 +167,7 @@ def notify_problems(own: str) -> tuple[Problem, ...]:
 
     No rule depends on them, so it is not an error of the rules; but people would wait for messages in vain.
     """
-    from liza.notify.targets import parted, read_block
+    from liza.notify.targets import read_block, split_faults
     from liza.schema.snapshot import locate_faults
 
     data = _source(own).data if os.path.lexists(own) else {}
@@ -176,7 +176,7 @@ def notify_problems(own: str) -> tuple[Problem, ...]:
     if not any(blocks.values()):
         return ()
     project = os.path.dirname(os.path.dirname(os.path.abspath(own)))
-    _, faults = parted(each for path, block in blocks.items() for each in read_block(block, project, path))
+    _, faults = split_faults(each for path, block in blocks.items() for each in read_block(block, project, path))
     return locate_faults(parse(read_stable(own).raw, own), faults)
 
 

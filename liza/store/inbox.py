@@ -93,7 +93,7 @@ def add_record(paths: Paths, kind: str, fields: Mapping[str, Any], moment: str) 
 
 
 def _stamp(folder: int) -> str:
-    """The time as it sorts; later than that of every record that waits, also after the clock was set back."""
+    """The time as it sorts; later than that of every record that waits, even after the clock was set back."""
     now = time.time_ns()
     known = [label.partition("-")[0] for label in _labels(folder)]
     last = max((each for each in known if each <= _written(now + _AHEAD * 10**9)), default="")

@@ -1,4 +1,4 @@
-"""Where things stand in a YAML file: the bytes of each section, record and field.
+"""Where things are in a YAML file: the bytes of each section, record and field.
 
 A block mapping or sequence has its keys or dashes in one column, and strict YAML 1.2 lets nothing else of it begin
 there, so looking for lines that start in that column finds its parts hundreds of times faster than a parser that

@@ -1,7 +1,7 @@
 """The steps of each session, one JSON object a line, in `.liza/steps/SESSION.jsonl`.
 
-A file only grows at its end; one that has become large is put aside as `SESSION.N.older.jsonl` and begun anew, and all
-of them together are what the session did. `SESSION.ingested.jsonl` has what a person took from a transcript: a session
+A file only grows at its end. Once it is large it is renamed to `SESSION.N.older.jsonl` and a new one is started; all of
+them together are what the session did. `SESSION.ingested.jsonl` has what a person took from a transcript: a session
 that has no other file is one that ended. What is old, or more than the disk is to hold, is deleted: whole files, the
 oldest first (`keep_steps` in rules.yaml sets how long and how much; the defaults are in `schema/rules_yaml.py`). Steps
 say what agents did and saw, so they are readable by their owner alone and never in git.

@@ -121,7 +121,7 @@ def test_text_comes_from_file_or_stdin(tmp_path: Path) -> None:
 
 
 WRONG: list[tuple[tuple[str, ...], str]] = [
-    (("claim", "round", "C-001"), "in pairs"),
+    (("claim", "round", "C-001"), "or --test"),
     (("claim", "round", "C-001", "--objection", "a"), "in pairs"),
     (("claim", "round", "C-001", "--objection", "a", "--response", "b", "--response", "c"), "in pairs"),
     (("claim", "round", "C-001", "--objection", " ", "--response", "b"), "--objection is empty"),

@@ -1,4 +1,4 @@
-"""Alarms: each cause is reported once until it is over, also across a restart, and recorded in alerts.log."""
+"""Alarms: each cause is reported once until it is over, even across a restart, and recorded in alerts.log."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Signals come at any time, also while the daemon handles the last one."""
+"""Signals come at any time, even while the daemon handles the last one."""
 
 import signal
 import time

@@ -104,7 +104,7 @@ def test_active_alarms_are_listed(board: Watched) -> None:
         until(lambda: board.facts["alarms"], "it is recorded")
         for words in (("watch", "--status"), ("status",)):
             shown = lines(board, *words)
-            at = shown.index("alarms:  1 alarm (.liza/alerts.log has all)")
+            at = shown.index("alarms:  1 (all: .liza/alerts.log)")
             assert shown[at + 1].startswith("  A task is blocked: task-2: blocked reason no access (for ")
         save(board.state, STATE)
         daemon.wait_for("over")

@@ -1,6 +1,6 @@
 """`liza attempt`: a test that is worked on, and what comes of it, until the slice is done or stopped.
 
-Its commands, each in the module of what it is for, which is loaded when the command is called.
+Its commands, each in a module of its own, which is loaded when the command is called.
 """
 
 import click

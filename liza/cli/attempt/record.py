@@ -69,7 +69,7 @@ def fail_command(
 
     It counts for the test and for its slice.
 
-    Exit code 0 if work may go on, 3 if the slice is stopped. After that an attempt is recorded as refused, and not
+    Exit code 0 if work may continue, 3 if the slice is stopped. After that an attempt is recorded as refused, and not
     counted.
 
     \b

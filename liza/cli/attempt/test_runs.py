@@ -32,7 +32,7 @@ def junit_command(call: Call, files: tuple[str, ...], name: str, tests: tuple[st
 
     Tests with an open attempt count: a failure is one, an error is infrastructure, a pass sets the test to 0. A test of
     the slice that passed before counts again when it fails. All others are only observed. In a slice without a start
-    every failure counts. A report that was read before counts once. Exit code 0 if work may go on, 3 if the slice is
+    every failure counts. A report that was read before counts once. Exit code 0 if work may continue, 3 if the slice is
     stopped.
 
     \b

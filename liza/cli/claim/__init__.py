@@ -1,4 +1,4 @@
-"""`liza claim`: its commands, each in the module of what it is for."""
+"""`liza claim`: its commands, each in a module of its own."""
 
 import click
 

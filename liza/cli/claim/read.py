@@ -127,7 +127,7 @@ def ledger_command(call: Call) -> int:
 
 
 def _listed(context: Context, document: Document) -> list[tuple[str, Mapping[str, Any]]]:
-    """Every claim as the next check would find it; what is no claim is not left out in silence."""
+    """Every claim as the next check would find it; what is not a claim is shown, too."""
     found = list(named_records(_section(context, document), CLAIMS.scope))
     for where, name, claim in found:
         if not isinstance(claim, MAPPINGS):

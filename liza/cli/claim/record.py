@@ -67,7 +67,7 @@ def round_command(
 
     Objection and response come in pairs; a round may have several. The same objection in the third round in which
     nothing changes (no new evidence, no other test, confidence or text) freezes the claim. Exit code 0 if review may
-    go on, 3 if the claim is frozen. A test may be recorded alone: a round without an objection.
+    continue, 3 if the claim is frozen. A test may be recorded alone: a round without an objection.
 
     \b
     Examples:
@@ -90,7 +90,9 @@ def round_command(
 
 def _pairs(objections: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
     example = "for example: --objection A --response X --objection B --response Y"
-    if not objections or len(objections) != len(answers):
+    if not objections and not answers:
+        raise WrongUsage("missing --objection and --response, or --test", hint=example)
+    if len(objections) != len(answers):
         raise WrongUsage(
             f"--objection and --response must come in pairs; got {len(objections)} and {len(answers)}", hint=example
         )

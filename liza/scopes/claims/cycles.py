@@ -14,7 +14,7 @@ from liza.scopes.claims.states import Round
 
 class Cycle(NamedTuple):
     number: int
-    is_counted: bool  # by liza: nobody named it
+    is_counted: bool  # by liza: it was given no name
 
 
 def latest_cycle(claims: Sequence[Mapping[str, Any]]) -> int | None:
@@ -36,7 +36,7 @@ def next_cycle(claims: Sequence[Mapping[str, Any]], claim: Mapping[str, Any], gi
         return Cycle(round_count(claim) + 1, is_counted=True)
     found = [entry for each in claims for entry, cycle in _cycles(each) if cycle == latest]
     if not all(entry.get("cycle_counted") is True for entry in found if "event" not in entry):
-        return Cycle(latest, is_counted=False)  # whoever named it names the next one
+        return Cycle(latest, is_counted=False)  # who named it names the next one
     mine = [entry for entry, cycle in _cycles(claim) if cycle == latest and objections_of(entry)]
     return Cycle(latest + bool(mine and given.objections), is_counted=True)
 

@@ -63,7 +63,7 @@ class _Reader:
         self.lines: dict[str, int] = {}  # where each claim begins
         self.problems: list[Problem] = []
         self.claim: dict[str, Any] | None = None
-        self.field: str | None = None  # that the next line may go on with
+        self.field: str | None = None  # that the next line may continue
         self.is_broken = False  # whether the last line ends in a backslash: another follows
         self.titles: dict[str, str] = {}  # the title after the id of each claim: its text, unless it has another
         self.until: str | None = None  # what ends the code or the comment that the next line is in

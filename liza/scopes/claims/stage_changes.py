@@ -18,7 +18,7 @@ from liza.store.edit import revise
 
 
 class StageResult(NamedTuple):
-    """What came of it: the stages and the claims as they are now."""
+    """The outcome: the stages and the claims as they are now."""
 
     name: str
     stages: Any

@@ -70,7 +70,7 @@ def new_claim(name: str, fields: Fields, now: datetime) -> Transition:
 
 
 def add_round(claim: Mapping[str, Any], given: Round, now: datetime, *, counted: bool = False) -> Claim:
-    """After one more round, whose cycle was `counted` if nobody named it.
+    """After one more round, whose cycle was `counted` if it was given no name.
 
     A round has each text, confidence and evidence that no earlier round has, so that what was changed since the
     last one, with a command or by hand, is seen in it. What no round has had so far is the claim's baseline.

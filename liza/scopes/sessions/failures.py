@@ -8,7 +8,7 @@ from liza.clients.secrets import mask
 SEARCHED = 1 << 20  # characters of a result in which errors are looked for
 LONGEST = 500  # characters of an error
 _HEAD, _TOP = 20_000, 1_000  # characters in which the message is looked for, and in which a result says that it failed
-_EXIT_CODE = re.compile(r"\AExit code \d+\s*")  # a line of the client, which is no error that commands have in common
+_EXIT_CODE = re.compile(r"\AExit code \d+\s*")  # the client's line, not an error that commands have in common
 _HEADING = re.compile(r"[^,;()`'\"/]{0,100}:|\W*|(?i:\W*(?:error|failed|failure|exception)\W*)")
 _WARNING = re.compile(r"(?i)\bwarning\b|\bdeprecated\b|^traceback ")
 # Perhaps after a label: `read_file: Error: no such file`.

@@ -1,4 +1,4 @@
-"""Entering transcripts that nobody followed: of yesterday, or from another machine.
+"""Import transcripts that were not followed: yesterday's, or another machine's.
 
 They go into files of their own, `steps/SESSION.ingested.jsonl`, and are read a line at a time. A session that has no
 other file ended before: no rule is evaluated for it. Of a session that hooks have reported only what they lack is
@@ -29,7 +29,7 @@ class Ingested(NamedTuple):
     """What came of one transcript."""
 
     file: str
-    client: str | None = None  # None for a file that is no transcript
+    client: str | None = None  # None for a file that is not a transcript
     sessions: tuple[str, ...] = ()
     steps: int = 0  # that are new
     usage: int = 0  # entries of usage that are new

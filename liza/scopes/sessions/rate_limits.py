@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from liza.model import format_time, parse_time
 
 UNKNOWN = timedelta(minutes=15)  # until a limit whose reset is not given counts as over
-LONGEST = timedelta(days=8)  # a reset further ahead is no reset
+LONGEST = timedelta(days=8)  # a reset further ahead is not one
 _SEARCHED = 4000  # characters of a result that are searched
 
 _LIMIT = re.compile(

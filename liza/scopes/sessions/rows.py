@@ -16,6 +16,7 @@ from liza.text import did_you_mean, value_text
 
 OUTCOMES = 50  # steps of a session whose outcome is listed
 LEFT = 1800.0  # seconds after its last answer, after which a session without a hook has ended
+SHORTEST = 4  # characters of an id that name a session
 
 
 def session_rows(section: Any, sessions: Mapping[str, StepWindow], terms: Terms = SHIPPED) -> list[SessionRow]:
@@ -75,7 +76,7 @@ def _state(window: StepWindow | None, status: str) -> str:
 
 
 def _is_left(window: StepWindow) -> bool:
-    """Whether nobody went on with a session after its last answer: a transcript does not say when it ends."""
+    """Whether no one continued a session after its last answer: a transcript does not say when it ends."""
     last = parse_time(window.last)
     is_waiting = window.is_turn_over and _source(window) == TRANSCRIPT
     return is_waiting and last is not None and (datetime.now(UTC) - last).total_seconds() > LEFT
@@ -93,17 +94,20 @@ def find_session(
     id or the beginning of it."""
     rows = session_rows(document.data.get(SESSIONS.name), sessions)
     exact = [row.session for row in rows if wanted in (row.session, row.name)]
-    found = exact or [row.session for row in rows if len(wanted) >= 4 and row.session.startswith(wanted)]
+    found = exact or [row.session for row in rows if len(wanted) >= SHORTEST and row.session.startswith(wanted)]
     running = [row.session for row in rows if row.session in found and row.state != ENDED]
     if len(found) == 1 or len(running) == 1:
         return (found if len(found) == 1 else running)[0]
-    if not found and len(wanted) >= 4:
+    if not found and len(wanted) >= SHORTEST:
         found = [each.session for each in ingested(wanted)]
         if len(found) == 1:
             return found[0]
     if found:
         hint = f"name one of them by its id: {', '.join(sorted(found))}"
         raise Refused(f"{len(found)} sessions are called {value_text(wanted)}", hint=hint)
+    if len(wanted) < SHORTEST:
+        hint = f"give its name, or at least {SHORTEST} characters of its id; list them with: liza sessions"
+        raise Refused(f"unknown session {value_text(wanted)}", hint=hint)
     labels = [label for row in rows for label in (row.session, row.name) if label]
     meant = did_you_mean(wanted, labels, "list them with: liza sessions")
     raise Refused(f"unknown session {value_text(wanted)}", hint=meant)

@@ -1,6 +1,6 @@
 """Decisions that are in state.yaml and not in the log yet: made by hand, or by a command that was killed.
 
-The next check completes them, also after another pattern has tripped: each goes into its archived report and the log.
+The next check completes them, even after another pattern has tripped: each goes into its archived report and the log.
 """
 
 import os

@@ -32,7 +32,7 @@ class Trip(NamedTuple):
     rule_changes: tuple[str, ...] = ()
     silenced: tuple[Silenced, ...] = ()
     alarms: tuple[str, ...] = ()  # what keeps, or could have kept, records from counting
-    renews: bool = True  # a report on it that is there already is written anew; else that one has more in it
+    renews: bool = True  # a report on it that is there already is rewritten; else that one has more in it
 
 
 # --- the trip -------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def archive(board: Board, trip: Trip) -> None:
 
 
 def _is_final(board: Board, trip: Trip, page: str) -> bool:
-    """Whether a page is not to be written anew: a human has decided meanwhile, and that is in it; or this trip has no
+    """Whether a page must not be rewritten: a human has decided meanwhile, and that is in it; or this trip has no
     evidence any more. Agents can write a page too: whether the trip is resolved is decided by the blackboard."""
     name = str(trip.trigger.get("trip_id"))
     if not trip.renews:

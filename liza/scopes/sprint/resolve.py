@@ -1,4 +1,4 @@
-"""A human's decision: recorded first, then the agents go on."""
+"""A human's decision: recorded first, then the agents continue."""
 
 import os
 from collections.abc import Mapping

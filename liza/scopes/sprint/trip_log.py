@@ -1,4 +1,4 @@
-"""The lines of the log about a trip and the decision on it, each once, also after a crash."""
+"""The lines of the log about a trip and the decision on it, each once, even after a crash."""
 
 from collections.abc import Mapping
 from contextlib import suppress

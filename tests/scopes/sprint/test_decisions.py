@@ -1,4 +1,4 @@
-"""A decision that the log lacks is completed by the next check, also if another pattern has tripped by then."""
+"""A decision that the log lacks is completed by the next check, even if another pattern has tripped by then."""
 
 import json
 from pathlib import Path

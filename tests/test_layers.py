@@ -264,6 +264,7 @@ OPENERS = {
     "liza.daemon.background": "/dev/null, and a pipe",
     "liza.daemon.watch_lock": "the user's own folder, while there is no blackboard",
     "liza.daemon.seal": "the user's own folder",
+    "liza.daemon.dashboard": "the user's own folder",
     "liza.store.seal": "the user's own folder",
     "liza.templates": "shipped files",
     "liza.store.locate": "git's own files, before any blackboard is known",

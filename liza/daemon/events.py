@@ -12,6 +12,7 @@ from liza.text import of_text
 _TODO = (
     "The agents are halted. Read .liza/circuit_breaker_report.md, decide, then run: liza resolve -m 'what was decided'"
 )
+_TODO_ONE = "All others continue. To see what it waits for, and the command that decides: liza status"
 
 
 def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[Notice]:
@@ -57,7 +58,8 @@ def of_missed_decisions(found: Check, was_reported: Callable[[EventKind, str], b
 
 def of_scopes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Notice]:
     """What is new about the narrower scopes: the open trips of each by their ids, in words."""
-    yield from (Notice(EventKind.TRIPPED, text, trip_id) for trip_id, text in after.items() if trip_id not in before)
+    new = {trip_id: text for trip_id, text in after.items() if trip_id not in before}
+    yield from (Notice(EventKind.TRIPPED, text, trip_id, _TODO_ONE) for trip_id, text in new.items())
     yield from (
         Notice(EventKind.RESOLVED, f"no longer: {text}", trip_id)
         for trip_id, text in before.items()

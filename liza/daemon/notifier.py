@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from liza.daemon.alarm_reminders import Alarms, Cause, Reported
+from liza.daemon.dashboard import read_address
 from liza.daemon.health import Health
 from liza.daemon.rotating_log import RotatingLog
 from liza.daemon.seal import BROKEN, Seal
@@ -163,8 +164,10 @@ class Notifier:
         name = one_line(os.path.basename(self._project))
         what = str(kind) if len(lines) == 1 else f"{len(lines)} {kind}s"
         more = [f"and {len(lines) - _AT_ONCE} more: see .liza/alerts.log"] if len(lines) > _AT_ONCE else []
-        text = "\n".join((*lines[:_AT_ONCE], *more, *([todo] if todo else [])))
-        return Message(str(kind), f"liza: {what} in {name}", text, format_time(at), self._project, trip_id)
+        address = read_address(self._paths)
+        where = [f"Dashboard: {address}"] if address is not None else []
+        text = "\n".join((*lines[:_AT_ONCE], *more, *([todo] if todo else []), *where))
+        return Message(str(kind), f"liza: {what} in {name}", text, format_time(at), self._project, trip_id, address)
 
     def was_reported(self, kind: EventKind, trip_id: str) -> bool:
         return _mark(kind, trip_id) in self._marks

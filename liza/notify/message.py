@@ -14,6 +14,7 @@ class Message(NamedTuple):
     at: str
     board: str
     trip_id: str | None = None
+    dashboard: str | None = None  # where liza serve runs; without its token
 
 
 class NotSent(Exception):

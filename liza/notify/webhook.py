@@ -5,6 +5,7 @@ What is sent may hold text that agents wrote, so nothing in it mentions a user, 
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -14,11 +15,14 @@ from liza.notify.message import TIMEOUT, Message, NotSent
 from liza.notify.settings import shown, unknown_keys
 from liza.text import cut, escape_angles, suggestion, value_text
 
-FORMATS = ("json", "slack", "discord")
+FORMATS = ("json", "slack", "discord", "ntfy")
 _MOST = 20  # webhooks: each has a thread of its own
 _BUSY = (429, 500, 502, 503, 504)  # try again later
 _DISCORD = 2000  # characters that it takes
 _SLACK = 4000  # as many as it shows in one piece
+_NTFY = 4000  # bytes; a longer message becomes an attachment
+_TOPIC = re.compile(r"[-\w]{1,64}", re.ASCII)
+_PRIORITIES = {"tripped": 5, "alarm": 4, "degraded": 4}  # of ntfy, where 3 is the default
 _MARKS = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_~|[]()<>#:@-"})
 
 
@@ -46,7 +50,7 @@ class Webhook(NamedTuple):
             def redirect_request(self, *_: Any) -> None:
                 return None
 
-        address, headers = _with_credentials(self.url)
+        address, headers = _with_credentials(_ntfy_server(self.url)[0] if self.form == "ntfy" else self.url)
         body = json.dumps(self.body(message)).encode()
         try:
             with build_opener(Stay).open(Request(address, body, headers), timeout=TIMEOUT):
@@ -67,6 +71,8 @@ class Webhook(NamedTuple):
             return {"text": escape_angles(cut(line, _SLACK)), **plain}
         if self.form == "discord":
             return {"content": _discord(line), "allowed_mentions": {"parse": []}, "flags": 4}  # 4: no previews of links
+        if self.form == "ntfy":
+            return {"topic": _ntfy_server(self.url)[1], **_ntfy(message)}
         return message._asdict()
 
 
@@ -101,6 +107,11 @@ def read_one(given: Any, path: Path) -> Iterator[Webhook | Fault]:
         yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
     elif form not in FORMATS:
         yield Fault((*path, "format"), f"unknown webhook format {shown(form)}", suggestion(form, FORMATS))
+    elif form == "ntfy" and not _TOPIC.fullmatch(_ntfy_server(str(url))[1]):
+        hint = (
+            "the topic is the last part of the address, like https://ntfy.sh/my-team-7f3a; of letters, digits, - and _"
+        )
+        yield Fault(path, f"{'.'.join(map(str, path))} has no ntfy topic", hint)
     else:
         yield Webhook(str(url), form)
 
@@ -127,6 +138,22 @@ def _with_credentials(url: str) -> tuple[str, dict[str, str]]:
     given, _, host = parts.netloc.rpartition("@")
     headers["Authorization"] = f"Basic {b64encode(unquote(given).encode()).decode()}"
     return parts._replace(netloc=host).geturl(), headers
+
+
+def _ntfy_server(url: str) -> tuple[str, str]:
+    """The address to which messages in JSON go, and the topic."""
+    parts = urlsplit(url)
+    above, _, topic = parts.path.rpartition("/")
+    return parts._replace(path=f"{above}/").geturl(), topic
+
+
+def _ntfy(message: Message) -> dict[str, Any]:
+    """A message for ntfy, which shows it as plain text; a tap opens the dashboard."""
+    text = message.text
+    while len(text.encode()) > _NTFY:
+        text = cut(text, min(len(text) - 1, _NTFY * len(text) // len(text.encode())))
+    click = {"click": message.dashboard} if message.dashboard is not None else {}
+    return {"title": message.title, "message": text, "priority": _PRIORITIES.get(message.kind, 3), **click}
 
 
 def _discord(line: str) -> str:

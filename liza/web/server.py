@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import uvicorn
 
+from liza.daemon import dashboard
 from liza.errors import Refused
 from liza.store.paths import Paths
 from liza.web.access import Access
@@ -25,7 +26,8 @@ def serve(
     listening = _listen(host, port)
     with contextlib.closing(listening):
         access = Access(host, listening.getsockname()[1])
-        announce(access, _address(listening, host))
+        address = _address(listening, host)
+        announce(access, address)
         config = uvicorn.Config(
             make_app(paths, access, Desk(paths, terminal, show_code)),
             log_level="warning",
@@ -36,7 +38,8 @@ def serve(
             h11_max_incomplete_event_size=16_384,
             timeout_graceful_shutdown=1,
         )
-        uvicorn.Server(config).run(sockets=[listening])
+        with dashboard.noted(paths, address):
+            uvicorn.Server(config).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:

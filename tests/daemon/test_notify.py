@@ -3,11 +3,13 @@
 import json
 import re
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, in_background, run, until
+from tests.cli.run import LIZA
+from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, environment, in_background, run, until
 from tests.daemon.served import dead, hanging, webhook
 from tests.daemon.writers import save
 
@@ -31,7 +33,7 @@ def test_trip_and_resolution_are_one_message_each(tmp_path: Path) -> None:
             assert daemon.stop() == 0
         assert len(hooks.of("tripped")) == len(hooks.of("resolved")) == 1
     message = hooks.bodies[0]
-    assert sorted(message) == ["at", "board", "kind", "text", "title", "trip_id"]
+    assert sorted(message) == ["at", "board", "dashboard", "kind", "text", "title", "trip_id"]
     assert message["trip_id"] == trip
     what, todo = message["text"].splitlines()
     assert what == "retry_cluster (ARCHITECTURE_FLAW)"
@@ -102,6 +104,31 @@ def test_each_target_gets_each_message_once(tmp_path: Path) -> None:
         assert [len(each.bodies) for each in (one, other, escalation)] == [1, 1, 1]
     (line,) = received.read_text().splitlines()
     assert json.loads(line) == one.bodies[0]
+
+
+def test_messages_have_the_reason_the_command_and_the_dashboard_without_its_token(tmp_path: Path) -> None:
+    with webhook() as slack, webhook() as discord, webhook() as ntfy:
+        forms = {"slack": slack.url, "discord": discord.url, "ntfy": f"{ntfy.url}/team-7"}
+        board = team(tmp_path, json.dumps({"webhook": [{"url": url, "format": form} for form, url in forms.items()]}))
+        command = [LIZA, "serve", "--port", "0", "--root", str(board.root)]
+        with subprocess.Popen(command, env=environment(board.root), stdout=subprocess.PIPE, text=True) as served:
+            assert served.stdout is not None
+            first = next(line for line in served.stdout if "http://" in line)
+            address, _, token = first.split(": ", 1)[1].strip().partition("?token=")
+            with Daemon(board.root) as daemon:
+                board.report_anomalies(*RETRIES)
+                until(lambda: slack.bodies and discord.bodies and ntfy.bodies, "all are notified")
+                served.terminate()
+                assert served.wait(20) in (0, -signal.SIGTERM)
+                assert board.resolve().code == 0
+                until(lambda: len(ntfy.bodies) == 2, "all are notified")
+                assert daemon.stop() == 0
+    texts = [slack.bodies[0]["text"], discord.bodies[0]["content"].replace("\\", ""), ntfy.bodies[0]["message"]]
+    for text in texts:
+        reason, todo, where = text.splitlines()
+        assert (reason.endswith("retry_cluster (ARCHITECTURE_FLAW)"), where) == (True, f"Dashboard: {address}")
+        assert ("liza resolve -m" in todo, token in text) == (True, False)
+    assert (ntfy.bodies[0]["click"], "click" in ntfy.bodies[1]) == (address, False)
 
 
 @pytest.mark.parametrize("kind", ["dead", "hanging"])

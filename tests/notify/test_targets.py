@@ -38,6 +38,7 @@ WRONG: list[tuple[dict[str, Any], tuple[Any, ...], str, str]] = [
     ({"mail": URL}, ("notify", "mail"), "unknown key 'mail'", "known: webhook, desktop, file"),
     ({"webhook": f"ftp://{SECRET}"}, ("notify", "webhook"), "notify.webhook has no usable address", "http://"),
     ({"webhook": [URL, 5]}, ("notify", "webhook", 1), "notify.webhook.1 has no usable address", "http://"),
+    ({"webhook": {"url": f"{URL}/", "format": "ntfy"}}, ("notify", "webhook"), "no ntfy topic", "ntfy.sh"),
     ({"webhook": {"format": "slack"}}, ("notify", "webhook", "url"), "notify.webhook has no usable", "http://"),
     (
         {"webhook": {"url": URL, "format": "slac"}},

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -75,6 +76,23 @@ def test_credentials_in_the_address_become_a_header() -> None:
         Webhook(f"http://ann:p%40ss@{host}/hook").send(HELLO)
     assert hooks.headers[0]["Authorization"] == "Basic YW5uOnBAc3M="
     assert hooks.paths == ["/hook"]
+
+
+def test_ntfy_message_has_its_topic_reason_command_and_dashboard() -> None:
+    message = HELLO._replace(text="reason\nrun: liza resolve", dashboard="http://127.0.0.1:8642/")
+    with webhook() as hooks:
+        host = hooks.url.removeprefix("http://")
+        Webhook(f"http://:tk_{SECRET}@{host}/push/team-7?x=1", "ntfy").send(message)
+        Webhook(f"{hooks.url}/team-7", "ntfy").send(HELLO._replace(kind="resolved", text="é" * 5000))
+    first, second = hooks.bodies
+    assert (hooks.paths, hooks.headers[0]["Authorization"]) == (["/push/?x=1", "/"], f"Basic {encoded(SECRET)}")
+    assert first == {"topic": "team-7", "title": HELLO.title, "message": message.text, "priority": 5,
+                     "click": "http://127.0.0.1:8642/"}  # fmt: skip
+    assert (second["priority"], len(second["message"].encode()) <= 4096) == (3, True)
+
+
+def encoded(token: str) -> str:
+    return b64encode(f":tk_{token}".encode()).decode()
 
 
 # --- answers --------------------------------------------------------------------------------------------------------

@@ -338,7 +338,7 @@ def file_time(seconds: float) -> datetime:
 
 def format_time(moment: datetime) -> str:
     """A time as liza writes it: UTC, to the second, with a Z."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{moment.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()}Z"
 
 
 def is_trip_id(value: object) -> bool:

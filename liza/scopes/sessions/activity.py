@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from liza.model import parse_time
+from liza.model import format_time, parse_time
 
 LONGEST = 1800.0  # seconds between two calls that count
 ENTRIES = 50_000  # that are kept
@@ -40,7 +40,8 @@ class Work:
             return
         hours = self._seconds_until(moment, line.get("seconds")) / 3600
         if is_step or hours:
-            self.entries.append(Worked(str(time), int(is_step), hours))
+            # Agents can write the file, too, with a time in any of the forms that ISO 8601 has.
+            self.entries.append(Worked(format_time(moment), int(is_step), hours))
         if self._last is None or moment > self._last:
             self._last = moment
         if is_step or line.get("note") in _IDLE:

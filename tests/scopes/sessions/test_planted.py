@@ -1,6 +1,7 @@
 """What an agent, or a mistake, puts where liza keeps events, steps and halts: each session is still stopped, everyone's
 halt still works, and a person sees what is wrong."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -64,6 +65,21 @@ def test_steps_of_another_session_are_planted(folder: Path, plant: Callable[[Pat
     assert (folder / ".liza" / "CHECKPOINT").exists()
     assert liza(folder, "status", "--json").code == 3
     assert liza(folder, "doctor", "--json").code in (0, 1)
+
+
+TIMES = ("2026-03-10T1234Z", "2026W011T12:00Z", "0005-01-01T00:00:00Z", "20260310T12Z", "9999-99-99T99:99:99Z", "", 5)
+
+
+def test_times_in_odd_forms_are_planted(folder: Path) -> None:
+    (folder / ".liza" / "rules.yaml").write_text("budgets: {session: {steps: 90}, day: {hours: 90}}\n")
+    (folder / ".liza" / "steps").mkdir()
+    lines = [{"v": 1, "time": time, "session": OTHER, "tool": "Bash", "seconds": 60} for time in TIMES]
+    (folder / ".liza" / "steps" / f"{OTHER}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    fail(folder, 5)
+    look(folder)
+    shown = sessions(folder)
+    assert (shown[SESSION]["session_status"], shown[OTHER]["steps"]) == ("STOPPED", len(TIMES))
+    assert [liza(folder, *words).code for words in (("status",), ("stats",), ("analyze",))] == [0, 0, 0]
 
 
 def test_steps_of_its_own_are_planted(folder: Path, plant: Callable[[Path], None]) -> None:

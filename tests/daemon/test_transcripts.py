@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,6 @@ from tests.store.oracle import libyaml_value
 
 NOW = None  # the clock of sessions that run
 SOON = 2.0  # seconds
-
-
-@pytest.fixture
-def project(folder: Path) -> Iterator[Path]:
-    """A repository, whose folder is also the home of its user."""
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    yield folder
-    installed(folder, "watch", "--stop")
 
 
 def running(client: str, folder: Path, session: str | None = None) -> Writer:

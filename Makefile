@@ -70,6 +70,7 @@ attack: install tools
 # Needs node and npm; CI does not run it.
 clients: install tools
 	$(BIN)/python -m tests.clients_real.packages
+	@rm -f build/clients/outcomes.json
 	@scratch=$$(mktemp -d $(SCRATCH)/liza.XXXXXX) && chmod 755 $$scratch && trap 'rm -rf "$$scratch"' EXIT && \
 	TMPDIR=$$scratch $(BIN)/pytest -o addopts= -q -rP -n 3 --timeout=300 tests/clients_real; failed=$$?; \
 	$(BIN)/python -m tests.clients_real.table; exit $$failed

@@ -25,7 +25,7 @@ _INTERRUPTED = "[Request interrupted by user"
 class Transcript:
     """One transcript as it is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
         self.session: str | None = None
         self.parent: str | None = None
         self.cwd: str | None = None

@@ -46,6 +46,7 @@ SETTINGS = Settings(
         files="sessions/*/*/*/rollout-*.jsonl",
         session=rb'"session_id": ?"([^"\\]{1,100})"',
         version=rb'"cli_version": ?"(\d[\w.-]{0,40})"',
+        is_dated=True,
     ),
 )
 

@@ -26,7 +26,7 @@ _HEAD = 1_000  # characters before the output in which its exit code is looked f
 class Transcript:
     """One transcript as it is read."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str) -> None:
         self.session: str | None = None
         self.parent: str | None = None
         self.cwd: str | None = None

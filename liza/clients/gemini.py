@@ -29,6 +29,7 @@ from liza.clients.event import (
 from liza.clients.settings import DAY, HookProblem, McpServers, Settings, Setup, Transcripts
 
 NAME = "gemini"
+ROOT = "../.project_root"  # from a transcript: the file with the folder of its session
 SETTINGS = Settings(
     home=("GEMINI_CLI_HOME", ".gemini", ".gemini"),
     user="settings.json",
@@ -51,7 +52,8 @@ SETTINGS = Settings(
     transcripts=Transcripts(
         files="tmp/*/chats/session-*.jsonl",
         session=rb'"sessionId": ?"([^"\\]{1,100})"',
-        root="../.project_root",
+        root=ROOT,
+        below=1,
     ),
 )
 _KINDS = {

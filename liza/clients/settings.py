@@ -18,6 +18,8 @@ class Transcripts(NamedTuple):
     version: bytes = b""  # empty where they do not have it
     cwd: bytes = rb'"cwd": ?"((?:[^"\\]|\\.){1,4000})"'
     root: str = ""  # instead of `cwd`: a file with the folder as its text, relative to the transcript
+    below: int = 0  # levels of folders below those of `files`, which have the transcripts of subagents
+    is_dated: bool = False  # each folder is of one day: no file comes into one of the past
 
 
 class McpServers(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 from liza.clients.event import Event
 
 CLIENTS = ("claude", "codex")
+FOLLOWED = (*CLIENTS, "gemini", "qwen")  # of the last two only what they used is read: their hooks are not given it
 OPEN = 1_000  # calls without a result that are remembered
 
 
@@ -28,9 +29,9 @@ class Transcript(Protocol):
         """The events that a line reports."""
 
 
-def new_transcript(client: str) -> Transcript:
+def new_transcript(client: str, path: str) -> Transcript:
     """The reader of one of these clients' transcripts."""
-    return cast(Transcript, import_module(f"liza.clients.{client}_transcript").Transcript())
+    return cast(Transcript, import_module(f"liza.clients.{client}_transcript").Transcript(path))
 
 
 def parse_line(raw: bytes) -> Mapping[str, Any] | None:

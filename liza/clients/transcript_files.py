@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from liza.clients.install import CLIENTS, client_folder
-from liza.clients.transcript import CLIENTS as FOLLOWED
+from liza.clients.transcript import FOLLOWED
 from liza.errors import Refused
 
 RECENT = 3600.0  # seconds; what was written before is not read until it is written again
@@ -53,13 +53,16 @@ class TranscriptFiles:
         self._turns: deque[str] = deque()  # of files and folders that take turns
         self._foreign: dict[str, int] = {}  # files of other projects, by their inode
         self._is_first = True
-        self._depths: dict[str, int] = {}  # of the files of each client, below its folder of all transcripts
+        self._dated: set[str] = set()  # clients with a folder for each day
         for name in FOLLOWED:
             with suppress(Refused):  # a user without a home folder has no transcripts
                 kept = CLIENTS[name].transcripts
-                below, *inner = kept.files.split("/") if kept is not None else ("",)
-                self._depths[name] = len(inner) - 1
-                self._folders[os.path.join(client_folder(name), below)] = (name, len(inner) - 1)
+                if kept is None:
+                    continue
+                top, *inner = kept.files.split("/")
+                self._folders[os.path.join(client_folder(name), top)] = (name, len(inner) - 1 + kept.below)
+                if kept.is_dated:
+                    self._dated.add(name)
 
     def look(self) -> list[Found]:
         """The files that were written since the last look, those that were written first at the front."""
@@ -90,8 +93,8 @@ class TranscriptFiles:
         return [path for path, (client, _) in self._folders.items() if not self._is_past_day(path, client, now)]
 
     def _is_past_day(self, path: str, client: str, now: int) -> bool:
-        is_leaf = self._folders[path][1] == 0 and self._depths[client] > 1
-        return is_leaf and 0 < self._listed.get(path, 0) < now - 2 * int(HOT * 1e9)
+        is_day = self._folders[path][1] == 0 and client in self._dated
+        return is_day and 0 < self._listed.get(path, 0) < now - 2 * int(HOT * 1e9)
 
     def _list(self, path: str, now: int, changed: dict[str, _Seen]) -> None:
         client, levels = self._folders[path]
@@ -110,7 +113,7 @@ class TranscriptFiles:
                 if entry.path not in self._folders:
                     self._folders[entry.path] = (client, levels - 1)
                     self._list(entry.path, now, changed)
-            elif not levels and entry.name.endswith(_ENDING) and not self._is_known(entry.path):
+            elif entry.name.endswith(_ENDING) and not self._is_known(entry.path):
                 self._look_at(entry.path, changed, client)
 
     def _is_known(self, path: str) -> bool:

@@ -80,6 +80,17 @@ def read_tokens(value: Any, model: Any = None, cost: Any = None) -> Usage | None
     return Usage(plain + read + written, out + thought, read, name, cost_or_none(cost) or None, written)
 
 
+def read_counts(given: Any, names: tuple[str, str, str, str], model: Any) -> Usage | None:
+    """What Gemini CLI and Qwen Code write down of an answer; `names` are those of the counts of input, output, cached
+    input, and all. What a model has only thought is in the sum alone, or in the output, too."""
+    counts: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    read, out, cached, total = (_count(counts.get(name)) for name in names)
+    if not (read or out):
+        return None
+    name = model if isinstance(model, str) and model else None
+    return Usage(read, max(out, total - read), cached, name)
+
+
 def _count(value: Any) -> int:
     return value if _is_count(value) else 0
 

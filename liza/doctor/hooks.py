@@ -11,7 +11,7 @@ from liza.clients.hook_health import Hooks, read_hooks, read_program, script_pro
 from liza.clients.install import CLIENTS, client_folder
 from liza.clients.recorded_sessions import Recorded, is_newer, recorded_sessions
 from liza.clients.settings import HookProblem
-from liza.clients.transcript import CLIENTS as FOLLOWED
+from liza.clients.transcript import CLIENTS as STEPPED
 from liza.daemon.status import read_daemon
 from liza.doctor.finding import Finding, Level
 from liza.model import parse_time
@@ -37,7 +37,7 @@ def hooks(paths: Paths, now: datetime) -> Iterator[Finding]:
         if client in found:
             yield from _installed(found[client])
         elif shutil.which(client) or os.path.isdir(client_folder(client)):
-            seen = "neither warned nor held" if client in FOLLOWED else "neither recorded nor held"
+            seen = "neither warned nor held" if client in STEPPED else "neither recorded nor held"
             text = f"{client} is used here without liza's hook: its sessions are {seen}"
             yield Finding("hooks", Level.WARNING, text, f"liza install {client}")
     if not found:

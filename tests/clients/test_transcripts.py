@@ -8,13 +8,24 @@ import pytest
 from liza.clients.event import Call, Event, Kind, Outcome
 from liza.clients.transcript import client_of, new_transcript, parse_line
 from liza.scopes.sessions.step import steps_of
-from tests.clients.transcripts import FAILED, ClaudeWriter, CodexWriter, Line, raw
+from tests.clients.transcripts import (
+    FAILED,
+    ClaudeWriter,
+    CodexWriter,
+    Line,
+    gemini_answer,
+    gemini_head,
+    qwen_answer,
+    qwen_line,
+    qwen_report,
+    raw,
+)
 
 CLAUDE, CODEX = ClaudeWriter("/home/dev/shop"), CodexWriter("/home/dev/shop")
 
 
 def read(client: str, lines: list[Line]) -> list[Event]:
-    transcript = new_transcript(client)
+    transcript = new_transcript(client, "")
     return [event for line in lines for event in transcript.read(json.loads(json.dumps(line)))]
 
 
@@ -234,6 +245,47 @@ def test_codex_subagent_is_a_session_of_its_parent() -> None:
     assert {(event.session, event.parent, event.cwd) for event in found} == {("child", "root", "/home/dev/shop")}
 
 
+# --- what was used, alone ---------------------------------------------------------------------------------------------
+
+CALLED: Line = {"id": "c1", "name": "run_shell_command", "args": {}, "status": "success"}
+
+
+def test_gemini_answer_that_is_written_again_is_counted_once() -> None:
+    answers = [gemini_answer("a", 100), gemini_answer("a", 100, CALLED), gemini_answer("b", 50, text="Done.")]
+    events = read("gemini", [gemini_head("s"), *answers])
+    assert [each.usage and (each.usage.id, *each.usage[:4]) for each in events] == [
+        ("a", 90, 10, 6, "model-c"),
+        ("b", 40, 10, 6, "model-c"),
+        None,
+    ]
+    assert (events[-1].kind, {each.session for each in events}) == (Kind.TURN, {"s"})
+
+
+def test_qwen_answers_are_counted_by_their_reports_with_those_of_subagents() -> None:
+    asked = qwen_answer("s", "/x", 100, {"functionCall": {"name": "agent"}})
+    reports = [qwen_report("s", "/x", "r1", 100), asked, qwen_report("s", "/x", "r2", 70, subagent_name="helper")]
+    assert used("qwen", reports) == {"r1": 100, "r2": 70}
+    last = qwen_answer("s", "/x", 30, {"text": "Done."})
+    assert list(used("qwen", [asked, last]).values()) == [100, 30]  # of a version without reports
+    assert [each.kind for each in read("qwen", [*reports, last])] == [Kind.NOTE, Kind.NOTE, Kind.TURN]
+
+
+@pytest.mark.parametrize("value", [None, True, -1, 10**400, float("nan"), "9", [], {}, [None], {"uiEvent": 3}])
+def test_hostile_counts_are_none(value: Any) -> None:
+    names = ("input", "output", "total", "input_token_count", "output_token_count", "total_token_count")
+    bad: list[Any] = [
+        value,
+        dict.fromkeys(names, value),
+        {"event.name": "x.api_response", **dict.fromkeys(names, value)},
+    ]
+    for each in bad:
+        gemini = {**gemini_answer("a", 100), "tokens": each, "model": value, "id": value, "content": value}
+        assert not used("gemini", [gemini_head("s"), gemini, {**gemini, "type": value}, {**gemini, "toolCalls": value}])
+        lines = [qwen_line("s", "/x", "system", systemPayload={"uiEvent": each}), qwen_line("s", "/x", "system")]
+        odd = {"usageMetadata": each, "message": each, "systemPayload": value}
+        assert not used("qwen", [*lines, qwen_line("s", "/x", "assistant", **odd), {**lines[0], "sessionId": value}])
+
+
 # --- other versions ---------------------------------------------------------------------------------------------------
 
 
@@ -265,7 +317,7 @@ def test_hostile_lines_are_survived() -> None:
     deep = b'{"type": ' + b"[" * 100_000
     for line in (b"", b"{", b"[]", b"null", b"\xff\xfe", deep, b'{"type": "user", "sessionId": 3}'):
         found = parse_line(line)
-        assert found is None or list(new_transcript("claude").read(found)) == []
+        assert found is None or list(new_transcript("claude", "").read(found)) == []
     values: list[Any] = [None, 3, "x", [], {}, [None], {"content": [None, 3]}, {"content": {"type": "tool_use"}}]
     for value in values:
         for kind in ("assistant", "user"):

@@ -172,3 +172,49 @@ def append(file: Path, lines: Iterable[Line]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("ab") as stream:
         stream.write(raw(lines))
+
+
+# --- clients of whose transcripts only what was used is read ----------------------------------------------------------
+
+
+def gemini_head(session: str, *, is_subagent: bool = False) -> Line:
+    kind = "subagent" if is_subagent else "main"
+    return {"sessionId": session, "projectHash": "070e1592", "startTime": "2026-11-18T09:00:00.000Z", "kind": kind}
+
+
+def gemini_answer(name: str, tokens: int, *calls: Line, text: str = "") -> Line:
+    """An answer: first as it came, and once its calls have ended with them."""
+    used = {"input": tokens - 10, "output": 4, "cached": 6, "thoughts": 6, "tool": 0, "total": tokens}
+    line = {
+        "id": name,
+        "timestamp": Clock(None)(),
+        "type": "gemini",
+        "content": text,
+        "tokens": used,
+        "model": "model-c",
+    }
+    return {**line, **({"toolCalls": list(calls)} if calls else {})}
+
+
+def qwen_line(session: str, cwd: Path | str, kind: str, **more: Any) -> Line:
+    common = {"uuid": str(uuid4()), "sessionId": session, "timestamp": Clock(None)(), "type": kind, "cwd": str(cwd)}
+    return {**common, "version": "0.15.10", **more}
+
+
+def qwen_report(session: str, cwd: Path | str, name: str, tokens: int, **more: Any) -> Line:
+    """What says of each answer what it used."""
+    counts = {"input_token_count": tokens - 10, "output_token_count": 10, "cached_content_token_count": 6}
+    event = {
+        "event.name": "qwen-code.api_response",
+        "response_id": name,
+        "model": "model-d",
+        "total_token_count": tokens,
+    }
+    payload = {"uiEvent": {**event, **counts, **more}}
+    return qwen_line(session, cwd, "system", subtype="ui_telemetry", systemPayload=payload)
+
+
+def qwen_answer(session: str, cwd: Path | str, tokens: int, *parts: Line) -> Line:
+    """An answer to the session itself."""
+    counts = {"promptTokenCount": tokens - 10, "candidatesTokenCount": 10, "totalTokenCount": tokens}
+    return qwen_line(session, cwd, "assistant", model="model-d", message={"parts": list(parts)}, usageMetadata=counts)

@@ -32,12 +32,16 @@ ROWS = {
     "a prompt is refused while halted, and nothing is asked of the model": ("test_prompt_is_refused",),
     "subagents are held with the session that started them": ("test_calls_of_a_subagent",),
     "without liza, its Python or its venv, a halt still blocks": ("test_liza_is_missing", "test_deleted_venv"),
+    "a budget of $0.50 stops a session before it has cost $0.60": ("test_budget_of",),
+    "the daemon is killed: that is reported, or another is started, and a halt still holds": ("test_daemon_is_killed",),
+    "a hook that does not run because the client does not trust it is reported": ("test_untrusted_hook",),
     "normal work is left alone: red tests between edits, reading again, polling a job": (
         "test_red_tests", "test_file_read_again", "test_files_formatted", "test_job_in", "test_log_of_a_job",
     ),
     "its agents report a problem and read decisions (MCP)": ("test_agent_reports",),
     "install, then uninstall: what others put there stays to the byte": ("test_uninstall",),
 }  # fmt: skip
+ALWAYS_TRUSTED = ("claude", "opencode")  # without a terminal, they run hooks in any folder
 _TABLE = re.compile(r"(?<=and writes what it saw:\n\n)(?:\|[^\n]*\n)*")
 Outcomes = dict[str, dict[str, bool]]  # by client and version, whether each test passed
 
@@ -70,8 +74,10 @@ def keep(passed: Mapping[str, bool]) -> None:
     OUTCOMES.write_text(json.dumps(known, indent=1, sort_keys=True))
 
 
-def cell(tests: tuple[str, ...], outcomes: Mapping[str, bool]) -> str:
+def cell(client: str, tests: tuple[str, ...], outcomes: Mapping[str, bool]) -> str:
     """One cell: every test has to be there, and to have passed."""
+    if tests == ("test_untrusted_hook",) and client in ALWAYS_TRUSTED:
+        return "–"
     found = [[passed for test, passed in outcomes.items() if test.startswith(name)] for name in tests]
     if any(False in each for each in found):
         return "**no**"
@@ -83,7 +89,7 @@ def table(outcomes: Outcomes, versions: Mapping[str, str]) -> str:
     titles = [f"{CLIENTS[name]} {version}" for name, version in versions.items()]
     lines = [f"| | {' | '.join(titles)} |", "|---" * (len(titles) + 1) + "|"]
     for title, tests in ROWS.items():
-        cells = [cell(tests, outcomes.get(f"{name} {version}", {})) for name, version in versions.items()]
+        cells = [cell(name, tests, outcomes.get(f"{name} {version}", {})) for name, version in versions.items()]
         lines.append(f"| {title} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 

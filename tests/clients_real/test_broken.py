@@ -1,5 +1,6 @@
 """Where liza cannot do its work: `liza doctor` and `liza status` report it, and a halt still blocks."""
 
+import json
 import os
 import signal
 from typing import Any
@@ -58,13 +59,17 @@ def test_daemon_is_killed(lab: Lab, client: str) -> None:
     wait(lambda: lab.is_held(agent), "its next call is held")
 
 
-@pytest.mark.parametrize(("client", "ran"), [("codex", 1), ("gemini", 0)])
+@pytest.mark.parametrize(("client", "ran"), [("codex", 1), ("gemini", 0), ("qwen", 0)])
 def test_untrusted_hook_is_reported(lab: Lab, client: str, ran: int) -> None:
     """Codex runs no hook before a person has trusted it: nothing is blocked, so liza has to say so.
 
-    Gemini CLI, without a terminal, does not even start in such a folder.
+    Gemini CLI, without a terminal, does not even start in such a folder; Qwen Code starts and makes no calls.
     """
     lab.set_up(client)
+    if client == "qwen":
+        (lab.home / ".qwen").mkdir()
+        (lab.home / ".qwen" / "settings.json").write_text('{"security": {"folderTrust": {"enabled": true}}}')
+        (lab.home / ".qwen" / "trustedFolders.json").write_text(json.dumps({str(lab.project): "DO_NOT_TRUST"}))
     assert errors(lab, "hooks")
     assert lab.liza("trip", "-m", "payments is down").code == 3
     agent = lab.start(client, [working("a", 0)], OPTIONS._replace(trusts=False))

@@ -7,8 +7,20 @@ import pytest
 from liza.store.paths import Paths
 from liza.store.session_halt import read_session_halt
 from liza.store.steps import read_all
-from tests.cli.run import liza
-from tests.clients.transcripts import ClaudeWriter, Clock, CodexWriter, Writer, append, place
+from tests.cli.run import installed, liza
+from tests.clients.hook import event, run
+from tests.clients.transcripts import (
+    ClaudeWriter,
+    Clock,
+    CodexWriter,
+    Writer,
+    append,
+    gemini_answer,
+    gemini_head,
+    place,
+    qwen_answer,
+    qwen_report,
+)
 from tests.daemon.daemon import until
 from tests.daemon.test_transcripts import rows, start, stopped
 
@@ -68,3 +80,35 @@ def test_unknown_model_is_counted_in_tokens_and_alarmed(project: Path) -> None:
     row = rows(project)[made.session]
     assert (row["tokens"], row["cost"], row["unpriced"]) == (300, None, {"model-a": 300})
     assert liza(project, "status").code == 0
+
+
+def test_session_of_gemini_pays_for_its_subagent(project: Path) -> None:
+    folder = project / ".gemini" / "tmp" / "shop"
+    chats = folder / "chats"
+    append(chats / "session-2026-11-18T09-00-first.jsonl", [gemini_head("first"), gemini_answer("a", 100)])
+    append(chats / "first" / "child.jsonl", [gemini_head("child", is_subagent=True), gemini_answer("b", 60)])
+    (folder / ".project_root").write_text(str(project))
+    installed(project, "watch", "--once")
+    shown = rows(project)
+    assert {name: (row["tokens"], row["parent"], row["steps"]) for name, row in shown.items()} == {
+        "first": (100, None, 0),
+        "child": (60, "first", 0),
+    }
+    (project / ".liza" / "rules.yaml").write_text("budgets: {session: {tokens: 200}}\n")
+    append(chats / "first" / "child.jsonl", [gemini_answer("b", 60), gemini_answer("c", 40)])
+    installed(project, "watch", "--once")
+    assert rows(project)["first"]["state"] == "stop requested, no hook"
+
+
+def test_hooked_session_of_qwen_has_its_steps_from_the_hook(project: Path) -> None:
+    """And what it used from its transcript."""
+    call = {"tool_name": "run_shell_command", "tool_input": {"command": "make"}, "tool_response": {"llmContent": "x"}}
+    run(project, "after", event("PostToolUse", "chat", tool_use_id="c1", **call), client="qwen")
+    other = project.parent / "other"
+    for cwd in (project, other):
+        file = project / ".qwen" / "projects" / f"-{cwd.name}" / "chats" / f"{cwd.name}.jsonl"
+        session = "chat" if cwd == project else "of-another-project"
+        append(file, [qwen_report(session, cwd, "r1", 100), qwen_answer(session, cwd, 100, {"text": "Done."})])
+    installed(project, "watch", "--once")
+    shown = {name: (row["tokens"], row["steps"], row["source"]) for name, row in rows(project).items()}
+    assert shown == {"chat": (100, 1, "hook")}

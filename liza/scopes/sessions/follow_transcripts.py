@@ -41,7 +41,7 @@ class _Followed:
     def __init__(self, found: Found) -> None:
         self.client = found.client
         self.file = GrowingFile(found.path)
-        self.transcript: Transcript = new_transcript(found.client)
+        self.transcript: Transcript = new_transcript(found.client, found.path)
 
 
 class Follower:
@@ -96,7 +96,7 @@ class Follower:
                 return 0
             known.transcript = fresh.transcript
         if followed.file.is_new and followed.file.start == 0:
-            followed.transcript = new_transcript(found.client)  # which has not seen its first lines yet
+            followed.transcript = new_transcript(found.client, found.path)  # which has not seen its first lines yet
         remember(self._followed, found.path, followed, _MOST)
         if followed.file.has_more:
             self._waiting[found.path] = found

@@ -100,7 +100,7 @@ class _Ingestion:
                 if self.client is None and number >= _SEARCHED:
                     break
             if self.client is not None:
-                transcript = transcript or new_transcript(self.client)
+                transcript = transcript or new_transcript(self.client, self.file)
                 events = list(events_of(self.client, transcript, raw, now))
                 self._enter(self.client, transcript, events)
                 last |= {each.session: each.time for each in events}

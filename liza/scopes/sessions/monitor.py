@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from liza.clients.transcript import CLIENTS
+from liza.clients.transcript import FOLLOWED
 from liza.errors import LizaError, LockTimeout, Unwritable
 from liza.model import MAPPINGS, Match, Problem, Record, Snapshot, format_time
 from liza.rules.evaluate import RuleSet, evaluate
@@ -210,7 +210,7 @@ class Monitor:
         """Halt a session: its halt file. It is entered on the blackboard afterwards."""
         trip = states.trip_id_of(name, match, _record(section, name))
         window, reason = self.sessions[name], states.trip_reason(match)
-        if not window.is_hooked and (client := window.about.get("client")) in CLIENTS:
+        if not window.is_hooked and (client := window.about.get("client")) in FOLLOWED:
             reason = f"{reason} (nothing holds it: liza install {client})"
         halt = SessionHalt(name, STOP, reason, match.rule.name, trip, format_time(now))
         write_session_halt(self.paths.stopped, file_name(name), halt)

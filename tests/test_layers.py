@@ -50,7 +50,10 @@ SCOPE_USERS = {
     "liza.api": ("sprint", "loops"),
     **dict.fromkeys(("liza.cli.resolve", "liza.cli.trip"), ("sprint",)),
     "liza.cli.stats": ("sprint", "sessions"),  # the trips, and what was used
-    **dict.fromkeys(("liza.cli.loop", "liza.cli.loop_record", "liza.cli.run", "liza.cli.run_output"), ("loops",)),
+    **dict.fromkeys(
+        ("liza.cli.loop", "liza.cli.loop_record", "liza.cli.run", "liza.cli.run_output", "liza.cli.run_terminal"),
+        ("loops",),
+    ),
     "liza.cli.attempt": ("slices",),
     **dict.fromkeys(("liza.cli.claim", "liza.cli.stage"), ("claims",)),
     **dict.fromkeys(

@@ -14,12 +14,14 @@ from liza.model import MAPPINGS, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.loop_statuses import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.change import read_each, unknown_record
-from liza.scopes.loops.fields import LOOPS, iteration_count, iterations_of, number_or_none
+from liza.scopes.loops.fields import LOOPS, iteration_count, number_or_none
 from liza.scopes.loops.record import LoopResult, evaluate_loop, probe_loop, read_loop, reset_loop
 from liza.scopes.loops.settings import Settings
 from liza.scopes.records import find_record
 from liza.store.board import Board
 from liza.text import of_text, plural, printable
+
+_PERCENTAGES = 20  # that are listed
 
 
 @click.group("loop", cls=Family)
@@ -92,10 +94,9 @@ def status_command(call: Call, name: str | None) -> int:
 
 def _details(found: LoopResult, settings: Settings, at: datetime) -> None:
     loop = found.loop
-    known = [each for e in iterations_of(loop) if (each := number_or_none(e.get("progress"))) is not None]
     trips = int(number_or_none(loop.get("trigger_count")) or 0)
     times = "once" if trips == 1 else plural(trips, "time")
-    click.echo(f"  progress {f'{known[-1]:g}%' if known else 'unknown'}, tripped {times}")
+    click.echo(f"  progress {_history(loop_record.progress_of(loop))}, tripped {times}")
     errors = [e for e in loop.get("error_history") or () if isinstance(e, MAPPINGS)]
     for error in errors[-3:]:
         where = f" ({show.short(error.get('file'))})" if error.get("file") else ""
@@ -108,6 +109,13 @@ def _details(found: LoopResult, settings: Settings, at: datetime) -> None:
             click.echo(f"  {show.short(trip.get('opened'))}  {show.short(trip.get('reason'))}  ({show.short(end)})")
     if settings.project:
         click.echo(f"  limits of the project type {printable(settings.project)}")
+
+
+def _history(percentages: list[tuple[int, float | None]]) -> str:
+    """The last percentages, the newest last: `10% → 12% → ? → 14%`."""
+    shown = ["?" if each is None else f"{each:g}%" for _, each in percentages[-_PERCENTAGES:]]
+    older = ["…"] if len(percentages) > _PERCENTAGES else []
+    return " → ".join([*older, *shown]) if {*shown} - {"?"} else "unknown"
 
 
 @command.command("list")

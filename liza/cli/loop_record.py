@@ -17,13 +17,14 @@ from liza.schema.loop_statuses import HALF_OPEN, OPEN, OUTCOMES
 from liza.scopes.inbox import record_or_queue
 from liza.scopes.loops import evaluate
 from liza.scopes.loops.derived import stagnant_streak
-from liza.scopes.loops.fields import iteration_count
+from liza.scopes.loops.fields import iteration_count, number_or_none, numbered_iterations
 from liza.scopes.loops.files_changed import record_measured
 from liza.scopes.loops.record import Iteration, LoopResult
 from liza.scopes.loops.settings import Settings
+from liza.scopes.loops.states import STAGNATION
 from liza.store.board import Board
 from liza.store.paths import Paths
-from liza.text import of_text, plural, printable, value_text
+from liza.text import number_text, of_text, plural, printable, value_text
 
 Options = Mapping[str, Any]
 
@@ -138,6 +139,10 @@ def print_result(command: str, done: LoopResult, settings: Settings, as_json: bo
             reason=done.reason,
             loop_count=iteration_count(done.loop),
             consecutive_no_progress_loops=stagnant_streak(done.loop, settings),
+            progress=[
+                {"iteration": number, "progress": None if each is None else envelope.number(each)}
+                for number, each in progress_of(done.loop)
+            ],
             signals=[
                 {
                     "rule": each.rule,
@@ -151,7 +156,7 @@ def print_result(command: str, done: LoopResult, settings: Settings, as_json: bo
             completed=done.completed,
         )
         return code
-    lines = lines_of(done)
+    lines = lines_of(done, settings)
     if command in ("loop reset", "loop probe") and done.notes:  # they say the new state, too
         lines = [printable(note) for note in done.notes]
     for line in lines:
@@ -162,7 +167,28 @@ def print_result(command: str, done: LoopResult, settings: Settings, as_json: bo
     return code
 
 
-def lines_of(done: LoopResult) -> list[str]:
+def progress_of(loop: Mapping[str, Any]) -> list[tuple[int, float | None]]:
+    """The number and percentage of each iteration since the last reset, as far as they are on the blackboard."""
+    return [(number, number_or_none(each.get("progress"))) for number, each in numbered_iterations(loop)]
+
+
+def near_tripping(done: LoopResult) -> list[evaluate.Signal]:
+    """The rules that are at least half-way to opening the loop; `warnings` has the stagnation count."""
+    near = [each for each in done.signals if each.action == Action.OPEN and 2 * each.value >= each.threshold]
+    return [each for each in near if each.rule != STAGNATION]
+
+
+def warnings(done: LoopResult, settings: Settings) -> list[str]:
+    """What people should know about a loop that is not open."""
+    found = [printable(each.text) for each in done.signals if each.warns]
+    count = stagnant_streak(done.loop, settings)
+    if count and done.status != OPEN and not done.completed:
+        least = f"progress < {number_text(settings.stagnation_threshold)}%"
+        found.append(f"Stagnation count: {of_text(count, settings.max_loops_no_progress)} ({least})")
+    return found
+
+
+def lines_of(done: LoopResult, settings: Settings) -> list[str]:
     name = printable(done.name)
     count = iteration_count(done.loop)
     if done.status == OPEN:
@@ -174,7 +200,7 @@ def lines_of(done: LoopResult) -> list[str]:
         lines = [f"loop {name}: HALF_OPEN: one more iteration is allowed ({printable(done.reason)})"]
     lines += [f"  {printable(note)}" for note in done.notes]
     # What is still far off would only hide what is not.
-    near = [each for each in done.signals if each.action == Action.OPEN and 2 * each.value >= each.threshold]
-    lines += [f"  ! {printable(each.text)}" for each in done.signals if each.warns]
+    near = near_tripping(done)
+    lines += [f"  ! {each}" for each in warnings(done, settings)]
     progress = ", ".join(f"{each.rule} {of_text(each.value, each.threshold)}" for each in near)
     return lines + ([f"  {progress}"] if progress else [])

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from liza.cli import loop_record, run_output
+from liza.cli import loop_record, run_terminal
 from liza.cli.group import common, root_of
 from liza.cli.options import person
 from liza.errors import LockTimeout, Refused, WrongUsage
@@ -93,7 +93,7 @@ def command(ctx: click.Context, /, words: tuple[str, ...], as_json: bool, **opti
     with _alone(board, job.loop), Interrupts() as interrupts:
         gc.enable()  # unlike other commands this one runs for long
         session = session or begin(board.paths, datetime.now(UTC))
-        view = run_output.view(as_json, settings, board.paths, interrupts)
+        view = run_terminal.view(as_json, settings, board.paths, interrupts)
         run = RunState(board, rules, settings, job, session, interrupts, person(None))
         if facts is not None:
             run.resume(facts)

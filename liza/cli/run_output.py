@@ -3,7 +3,6 @@
 import os
 import shlex
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from liza.cli import envelope, show
-from liza.cli.agent_lines import harmless, readable
+from liza.cli import envelope, loop_record, show
 from liza.clients.caller import agent_sign
 from liza.model import Path, format_time, span_text
 from liza.run.context import described
@@ -23,31 +21,18 @@ from liza.run.model_progression import PLACEHOLDER, VARIABLE, takes_model
 from liza.run.process import Outlet
 from liza.run.state import RunState
 from liza.run.view import Choice
-from liza.schema.actions import Action
 from liza.schema.loop_statuses import CLOSED, HALF_OPEN, OPEN
 from liza.scopes.loops import states
+from liza.scopes.loops.derived import stagnant_streak
 from liza.scopes.loops.record import LoopResult
 from liza.scopes.loops.settings import Settings
 from liza.store.paths import Paths
 from liza.text import of_text, plural, printable
 
 if TYPE_CHECKING:
-    from rich.live import Live
-    from rich.text import Text
-
     from liza.notify.sender import Sender
 
 COLOURS = {OPEN: "red", HALF_OPEN: "yellow", CLOSED: "green"}
-_REFRESH = 0.25  # seconds between two pictures of the live line
-_LONGEST = 4096  # bytes without a line break that are held back
-
-
-def view(as_json: bool, settings: Settings, paths: Paths, interrupts: Interrupts) -> "Plain":
-    if as_json:
-        return Json(settings, paths, interrupts)
-    if sys.stdout.isatty() and sys.stderr.isatty() and os.environ.get("TERM") not in (None, "", "dumb"):
-        return Lively(settings, paths, interrupts)
-    return Plain(settings, paths, interrupts)
 
 
 class Plain:
@@ -67,9 +52,14 @@ class Plain:
     def note(self, text: str) -> None:
         self.line(f"liza run: {printable(text)}")
 
-    def began(self, job: Job, session: Session, settings: Settings) -> None:
+    def began(self, job: Job, session: Session, settings: Settings, state: LoopResult) -> None:
         command = show.short(shlex.join(job.command), 100)
         self.line(f"{show.bold('liza run')}  loop {printable(job.loop)}, run {session.name}: {command}")
+        off = " (turned off)" if settings.disabled else ""
+        self.line(f"  Circuit breaker: {_styled(state.status)}{off}")
+        own = f", {job.maximum} in this run" if job.maximum is not None else ""
+        limits = f"{settings.max_loops_no_progress} without progress, {settings.absolute_max_loops} in all"
+        self.line(f"  Max loops: {limits}{own}")
         if not job.has_evidence:
             self.line(
                 f"{show.bold('!', 'yellow')} no evidence option (--verify, --require, --plan, --test): the run "
@@ -85,14 +75,13 @@ class Plain:
                 "run the same model again"
             )
 
-    def iterates(self, number: int, model: str | None, state: LoopResult) -> None:
-        self.line(show.bold(f"iteration {number}") + (f" ({printable(model)})" if model else ""))
+    def iterates(self, number: int, last: int | None, model: str | None, state: LoopResult) -> None:
+        self.line(show.bold(loop_text(number, last)) + (f" ({printable(model)})" if model else ""))
 
     def recorded(self, done: Done, state: LoopResult) -> None:
-        status = click.style(state.status, fg=COLOURS[state.status])
         took = span_text(timedelta(seconds=done.ran.seconds))
-        words = "completed" if state.completed else status
-        self.line(f"{show.bold(f'iteration {done.number}')}: {described(done.tried())}, {took}, {words}")
+        words = "completed" if state.completed else _styled(state.status)
+        self.line(f"{show.bold(loop_text(done.number))}: {described(done.tried())}, {took}, {words}")
         if done.claims_complete and not state.completed:
             self._not_accepted(done)
         if done.paths is None and not self._is_unmeasured:
@@ -101,11 +90,9 @@ class Plain:
                 f"  {show.bold('!', 'yellow')} not a git worktree: file changes are not measured "
                 "(git init, or --workdir DIR)"
             )
-        for each in state.signals:
-            if each.warns:
-                self.line(f"  {show.bold('!', 'yellow')} {printable(each.text)}")
-        near = [each for each in state.signals if each.action == Action.OPEN and 2 * each.value >= each.threshold]
-        if near:
+        for text in loop_record.warnings(state, self.settings):
+            self.line(f"  {show.bold('!', 'yellow')} {text}")
+        if near := loop_record.near_tripping(state):
             rules = ", ".join(f"{each.rule} {of_text(each.value, each.threshold)}" for each in near)
             self.line(f"  close to tripping: {rules}")
 
@@ -191,6 +178,15 @@ class Plain:
             self.line(f"  to continue: {first}liza run --resume {run.session.name}")
 
 
+def loop_text(number: int, last: int | None = None) -> str:
+    """The heading of an iteration: `Loop 3 of 10`."""
+    return f"Loop {number}" if last is None else f"Loop {number} of {last}"
+
+
+def _styled(status: str) -> str:
+    return click.style(status, fg=COLOURS[status])
+
+
 def _is_asked() -> bool:
     """Whether a person at a terminal can be asked, who is not busy with another program there."""
     try:
@@ -217,10 +213,11 @@ class Json(Plain):
     def note(self, text: str) -> None:
         self._write("note", text=text)
 
-    def began(self, job: Job, session: Session, settings: Settings) -> None:
+    def began(self, job: Job, session: Session, settings: Settings, state: LoopResult) -> None:
         self._write(
             "began",
             loop=job.loop,
+            loop_status=state.status,
             session=session.name,
             believes_claims=job.has_evidence,
             takes_model=takes_model(job.command, job.cwd),
@@ -234,6 +231,7 @@ class Json(Plain):
             outcome=done.iteration.outcome,
             progress=done.iteration.progress,
             files_changed=done.iteration.files_changed,
+            consecutive_no_progress_loops=stagnant_streak(state.loop, self.settings),
             claims_done=done.iteration.claims_done,
             evidence=dict(done.iteration.evidence),
             loop_status=state.status,
@@ -253,92 +251,3 @@ class Json(Plain):
         if end is not None:
             totals = run.totals._asdict()
             self._write(end.status, reason=end.reason, session=run.session.name, loop=run.job.loop, totals=totals)
-
-
-class Lively(Plain):
-    """On a terminal: the agent's output made harmless, and below it a line that shows the present state."""
-
-    def __init__(self, settings: Settings, paths: Paths, interrupts: Interrupts) -> None:
-        super().__init__(settings, paths, interrupts)
-        self.outlet = Outlet(show=self._show, tick=self._tick)
-        self._live: Live | None = None
-        self._held = b""  # the beginning of a line
-        self._drawn = 0.0
-        self._began = self._first = time.monotonic()
-        self._about: tuple[int, str | None, str] = (0, None, CLOSED)
-        self._progress: float | None = None
-
-    def iterates(self, number: int, model: str | None, state: LoopResult) -> None:
-        from rich.console import Console
-        from rich.live import Live
-
-        super().iterates(number, model, state)
-        self._began = time.monotonic()
-        self._about = (number, model, state.status)
-        console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False, soft_wrap=True)
-        self._live = Live(self._picture(), console=console, auto_refresh=False, transient=True)
-        self._live.start(refresh=True)
-
-    def recorded(self, done: Done, state: LoopResult) -> None:
-        self._progress = done.iteration.progress
-        self._stop()
-        super().recorded(done, state)
-
-    def ended(self, run: RunState) -> None:
-        self._stop()
-        super().ended(run)
-
-    def _stop(self) -> None:
-        live, self._live = self._live, None
-        if live is not None:
-            with suppress(OSError):  # the terminal may be gone
-                if self._held:
-                    self._print(live, self._held)
-                live.stop()
-            self._held = b""
-
-    def _picture(self) -> Any:
-        from rich.text import Text
-
-        number, model, status = self._about
-        progress = f"{self._progress:g}%" if self._progress is not None else "progress unknown"
-        now = time.monotonic()
-        spans = (span_text(timedelta(seconds=now - since)) for since in (self._began, self._first))
-        text = Text(no_wrap=True, overflow="ellipsis")
-        text.append_text(self._begun())
-        text.append(f"▸ iteration {number}", style="bold")
-        text.append(f"  {progress}  ")
-        text.append(status, style=COLOURS[status])
-        text.append("  {}, in all {}".format(*spans))
-        text.append(f"  {printable(model)}" if model else "", style="dim")
-        return text
-
-    def _tick(self) -> None:
-        now = time.monotonic()
-        if self._live is not None and now - self._drawn >= _REFRESH:
-            self._drawn = now
-            self._live.update(self._picture(), refresh=True)
-
-    def _show(self, piece: bytes) -> None:
-        *lines, self._held = (self._held + piece).split(b"\n")
-        if len(self._held) > _LONGEST:
-            lines, self._held = [*lines, self._held], b""
-        if self._live is not None:
-            self._live.update(self._picture())  # what was begun is whole now
-            if lines:
-                self._print(self._live, b"\n".join(lines))
-
-    def _print(self, live: "Live", raw: bytes) -> None:
-        from rich.text import Text
-
-        lines = [each for line in raw.decode(errors="replace").split("\n") for each in readable(line)]
-        if lines:
-            live.console.print(Text.from_ansi("\n".join(lines)), soft_wrap=True)
-
-    def _begun(self) -> "Text":
-        """The line that the agent has begun, such as a question or a progress bar; JSON is shown once it is whole."""
-        from rich.text import Text
-
-        held = self._held.decode(errors="replace")
-        begun = "" if held.lstrip().startswith("{") else harmless(held)
-        return Text.from_ansi(f"{begun}\n", no_wrap=True, overflow="ellipsis") if begun else Text(no_wrap=True)

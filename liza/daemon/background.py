@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from liza.daemon.notifier import Event, EventKind
-from liza.daemon.rotating_log import RotatingLog
 from liza.daemon.status import read_daemon
 from liza.daemon.watch_lock import WatchLockTaken
 from liza.errors import LizaError, Refused
@@ -19,6 +18,7 @@ from liza.model import format_time
 from liza.store.daemon_process import is_process_running
 from liza.store.lock import holder
 from liza.store.paths import Paths
+from liza.store.rotating_log import RotatingLog
 from liza.text import shell_quoted
 
 _PATIENCE = 15.0

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from liza.daemon.alarm_reminders import Alarms, Cause, Reported
 from liza.daemon.dashboard import read_address
 from liza.daemon.health import Health
-from liza.daemon.rotating_log import RotatingLog
 from liza.daemon.seal import BROKEN, Seal
 from liza.daemon.watch_lock import WatchLock
 from liza.errors import LizaError
@@ -24,6 +23,7 @@ from liza.notify.sender import Sender
 from liza.notify.targets import read_targets
 from liza.store.daemon_process import read_watch_facts
 from liza.store.paths import Paths
+from liza.store.rotating_log import RotatingLog
 from liza.text import one_line
 
 _MARKS = 200  # trips whose messages are remembered

@@ -36,7 +36,7 @@ def run_loop(run: RunState, view: View) -> End:
     loop = _Loop(run, view)
     try:
         run.save("running")
-        view.began(run.job, run.session, run.settings)
+        view.began(run.job, run.session, run.settings, run.look())
         loop.delete_old_runs()
         loop.check_plan(read_plan(run.job.plan, run.job.optional_sections))
         loop.record_pending()
@@ -90,7 +90,7 @@ class _Loop:
             run.number + 1, run.job.task, run.model, loop, run.tried, run.escalated, self.stuck.warning
         )
         run.session.write_context(page)
-        self.view.iterates(run.number + 1, run.model, loop)
+        self.view.iterates(run.number + 1, run.last_number(loop), run.model, loop)
         self._begin()
         place = Workplace(run.job, run.session, os.environ, run.interrupts, self.view.outlet, self.most_boxes)
         done = iterate(place, run.number, run.model)

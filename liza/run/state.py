@@ -16,6 +16,7 @@ from liza.run.iteration import Done
 from liza.run.job import Job, Session
 from liza.run.model_progression import PLACEHOLDER, Progression
 from liza.schema.loop_statuses import OPEN
+from liza.scopes.loops.fields import iteration_count
 from liza.scopes.loops.record import Iteration, LoopResult, read_loop
 from liza.scopes.loops.settings import Settings
 from liza.store.board import Board
@@ -74,6 +75,14 @@ class RunState:
     def is_last(self) -> bool:
         """Whether no iteration is left."""
         return self.job.maximum is not None and self.here >= self.job.maximum
+
+    def last_number(self, loop: LoopResult) -> int | None:
+        """The number of the iteration after which the run ends at the latest; None without a limit."""
+        limits = [] if self.job.maximum is None else [self.job.maximum - self.here]
+        if not self.settings.disabled:
+            before = 0 if loop.completed else iteration_count(loop.loop)
+            limits.append(self.settings.absolute_max_loops - before)
+        return self.number + max(min(limits), 1) if limits else None
 
     def add(self, done: Done) -> None:
         """Count an iteration; it is pending until the blackboard has it."""

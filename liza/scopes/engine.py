@@ -144,7 +144,7 @@ def _apply(
     for event in done.events:
         board.run_or_postpone(partial(log_events, board.paths, (event,), now, blocking=board.blocking))
     if done.events:
-        scope.follow_up(board.paths, done)
+        scope.follow_up(board.paths, done, now)
     return done.events
 
 

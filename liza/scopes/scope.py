@@ -183,7 +183,7 @@ class Scope(NamedTuple, Generic[S]):
     entries: Callable[[], Entries] = dict
     missing: Callable[["Board", Sections], Iterable[Lost]] = lambda board, sections: ()
     # Runs after the change is written: reports and the like, which no trip waits for.
-    follow_up: Callable[["Paths", Reconciled], object] = lambda paths, done: None
+    follow_up: Callable[["Paths", Reconciled, datetime], object] = lambda paths, done, now: None
     # Restores missing halt files; returns what was restored.
     restore: Callable[["Paths", Any], Iterable[str]] = lambda paths, section: ()
     source: Callable[["Paths"], Source] | None = None

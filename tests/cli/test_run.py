@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.run import Result
-from tests.run.projects import CLAIMS, IDLES, WORKS, Project
+from tests.run.projects import CLAIMS, IDLES, WORKS, Project, lines
 from tests.run.repositories import SETTINGS
 from tests.run.terminals import Terminal
 
@@ -130,14 +130,44 @@ def test_piped_output_has_a_line_per_iteration(tmp_path: Path) -> None:
     name = project.session.name
     assert message[0].startswith(f"liza run  loop l, run {name}: sh ")
     assert message[1:] == [
-        "iteration 1", "iteration 1: ok, 1 file changed, progress 25%, N s, CLOSED",
-        "iteration 2", "iteration 2: ok, 1 file changed, progress 50%, N s, CLOSED",
-        "iteration 3", "iteration 3: ok, 1 file changed, progress 75%, N s, CLOSED",
-        "iteration 4", "iteration 4: ok, 1 file changed, progress 100%, verify passed, N s, completed",
+        "  Circuit breaker: CLOSED",
+        "  Max loops: 10 without progress, 20 in all",
+        "Loop 1 of 20", "Loop 1: ok, 1 file changed, progress 25%, N s, CLOSED",
+        "Loop 2 of 20", "Loop 2: ok, 1 file changed, progress 50%, N s, CLOSED",
+        "Loop 3 of 20", "Loop 3: ok, 1 file changed, progress 75%, N s, CLOSED",
+        "Loop 4 of 20", "Loop 4: ok, 1 file changed, progress 100%, verify passed, N s, completed",
         "liza run  completed: the work is done, and there is evidence for it",
         "  4 iterations, N s, 4 files changed, progress 100%",
         f"  kept in .liza/runs/{name}/",
     ]  # fmt: skip
+
+
+def test_stagnation_is_counted_and_logged(tmp_path: Path) -> None:
+    agent = "echo x >> x; echo Progress: $((10 + LIZA_ITERATION))%"
+    project = Project(tmp_path / "p", agent)
+    rules = "circuit_breaker: {max_loops_no_progress: 4}\n"
+    (project.folder / ".liza" / "rules.yaml").write_text(rules)
+    result = project.run("--max", "9", "--on-stagnation", "abort")
+    assert lines(result, "  ! Stagnation count:") == [
+        f"  ! Stagnation count: {count} of 4 (progress < 3%)" for count in (1, 2, 3)
+    ]
+    assert lines(result, "Loop 5 of") == ["Loop 5 of 9"]
+    logged = [line.partition("] ")[2] for line in (project.folder / ".liza/runs/loops/l.log").read_text().splitlines()]
+    assert [line.partition(":")[0] for line in logged] == ["INIT", "LOOP", *["STAGNATION"] * 4, "TRIGGER"]
+    assert logged[3] == "STAGNATION: Loop 3, progress 13%, count 2"
+    assert logged[-1].endswith("Stagnation: 4 loops without progress")
+
+
+def test_loop_number_and_last_one_count_on_after_a_resume(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", WORKS)
+    project.run("--max", "2")
+    result = project.liza("run", "--resume", project.session.name, "--max", "2")
+    assert lines(result, "Loop 3 of") == ["Loop 3 of 4"]
+    result = project.liza("run", "--loop", "other", "--max", "30", *project.words)
+    assert lines(result, "Loop 1 of") == ["Loop 1 of 20"]
+    result = project.run("--max", "30", "--verify", "true", CIRCUIT_BREAKER_DISABLED="true")
+    assert lines(result, "Loop 1 of") == ["Loop 1 of 30"]
+    assert "Circuit breaker: CLOSED (turned off)" in result.err
 
 
 def test_changed_files_are_unknown_without_git(tmp_path: Path) -> None:
@@ -198,10 +228,10 @@ def test_terminal_shows_a_live_line(tmp_path: Path) -> None:
     words = ("run", "--loop", "l", "--max", "2", "--model", "opus", *project.words)
     with Terminal(project.folder, *words, **SETTINGS) as terminal:
         terminal.shows("iteration 1 of l\n")
-        terminal.shows("▸ iteration 1  progress unknown  CLOSED  ")
+        terminal.shows("▸ Loop 1 of 2  progress unknown  CLOSED  ")
         (project.folder / ".git" / "go1").touch()
-        terminal.shows("iteration 1: ok, 1 file changed, progress 25%")
-        terminal.shows("▸ iteration 2  25%  CLOSED  ")
+        terminal.shows("Loop 1: ok, 1 file changed, progress 25%")
+        terminal.shows("▸ Loop 2 of 2  25%  CLOSED  ")
         (project.folder / ".git" / "go2").touch()
         terminal.shows("2 iterations")
         assert terminal.code() == 1

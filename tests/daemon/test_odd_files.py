@@ -8,10 +8,10 @@ import click
 import pytest
 
 from liza.cli.daemon_status import as_json, lines, warnings
-from liza.daemon.rotating_log import LARGEST
 from liza.daemon.status import read_daemon
 from liza.model import file_time
 from liza.store.paths import Paths
+from liza.store.rotating_log import LARGEST
 from tests.daemon.daemon import RETRIES, STATE, Daemon, Watched, in_background, run, until
 from tests.daemon.stepped import SteppedWatcher
 

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from liza.cli import main
-from liza.daemon import rotating_log
 from liza.notify.message import Message
 from liza.notify.webhook import Webhook
+from liza.store import rotating_log
 from liza.store.versions import identity
 from tests.faults import steps
 

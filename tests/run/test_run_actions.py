@@ -269,7 +269,7 @@ def test_run_reports_whether_its_command_uses_the_model(tmp_path: Path, words: t
     began = json.loads(project.liza(*asked_for, "--json", "--", *words).out.splitlines()[0])
     assert (began["status"], began["takes_model"]) == ("began", takes)
     project.liza("loop", "reset", "l")
-    before = project.liza(*asked_for, "--", *words).err.partition("iteration 1")[0]
+    before = project.liza(*asked_for, "--", *words).err.partition("Loop 1 of")[0]
     assert ("mentions neither {model} nor LIZA_MODEL" in before) != takes
 
 

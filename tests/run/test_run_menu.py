@@ -95,7 +95,7 @@ def test_menu_stays_open_as_time_passes(tmp_path: Path) -> None:
         save(project.state, re.sub(r"last_trigger_time: \d{4}", "last_trigger_time: 2001", text))
         assert project.liza("loop", "status", "l").out.startswith("loop l: HALF_OPEN")
         with pytest.raises(AssertionError):  # the menu looks at each change of the blackboard, four times a second
-            terminal.shows("iteration 4", patience=1.5)
+            terminal.shows("Loop 4 of", patience=1.5)
         terminal.types("ort\n")
         assert terminal.code() == 3
     assert project.facts["iterations"] == 3
@@ -104,7 +104,7 @@ def test_menu_stays_open_as_time_passes(tmp_path: Path) -> None:
 def test_reset_from_elsewhere_closes_the_menu(project: Project) -> None:
     with at_the_menu(project, "--max", "4") as terminal:
         assert liza(project.folder, "loop", "reset", "l").code == 0
-        terminal.shows("iteration 4")
+        terminal.shows("Loop 4 of")
         assert terminal.code() == 1
 
 

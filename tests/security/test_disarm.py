@@ -322,7 +322,7 @@ def test_many_alarms_do_not_hide_a_trip(attack: Attack) -> None:
 
 def test_rotation_of_alerts_log_keeps_trips(tmp_path: Path) -> None:
     from liza.daemon.notifier import alerts_log
-    from liza.daemon.rotating_log import LARGEST
+    from liza.store.rotating_log import LARGEST
 
     log = alerts_log(str(tmp_path / "alerts.log"))
     log.write("2025-01-18T14:00:00Z  tripped    retry_cluster (ARCHITECTURE_FLAW)")

@@ -10,7 +10,7 @@ from liza.rules.evaluate import RuleSet
 from liza.schema.loop_statuses import HALF_OPEN, OPEN, OUTCOMES
 from liza.scopes.change import change_known, change_record, read_usable
 from liza.scopes.evaluator import Evaluator
-from liza.scopes.loops import evaluate, states
+from liza.scopes.loops import evaluate, event_log, states
 from liza.scopes.loops.fields import COMPLETE, LOOPS, status_of
 from liza.scopes.loops.settings import Settings
 from liza.scopes.records import check_name
@@ -102,7 +102,8 @@ def record_iteration(
         return states.add_iteration(name, loop or states.new_loop(), iteration.fields(now), found, evaluator)
 
     def make() -> LoopResult:
-        return _result(name, change_record(board, LOOPS, name, change, now), evaluator)
+        done = change_record(board, LOOPS, name, change, now)
+        return _result(name, done, evaluator, event_log.log_iteration(board.paths, name, done, settings, now))
 
     fields = {"loop": name, "iteration": dump(iteration), "project": settings.project}
     return Recording(board, "iteration", fields, format_time(now), make)
@@ -125,7 +126,8 @@ def reset_loop(
         return states.close_loop(name, loop, how, why, now, by)
 
     transition = change_known(board, LOOPS, name, change, now, ignored=None)  # a reset fixes what cannot be used
-    return _result(name, transition, evaluate.evaluator_for(rules, settings, now))
+    fault = event_log.log_events(board.paths, name, transition.events, now)
+    return _result(name, transition, evaluate.evaluator_for(rules, settings, now), fault)
 
 
 def probe_loop(board: Board, name: str, by: str, rules: RuleSet, settings: Settings, now: datetime) -> LoopResult:
@@ -138,7 +140,8 @@ def probe_loop(board: Board, name: str, by: str, rules: RuleSet, settings: Setti
         return states.start_probe(name, loop, "probe", now, by)
 
     transition = change_known(board, LOOPS, name, change, now)
-    done = _result(name, transition, evaluate.evaluator_for(rules, settings, now))
+    fault = event_log.log_events(board.paths, name, transition.events, now)
+    done = _result(name, transition, evaluate.evaluator_for(rules, settings, now), fault)
     if transition.events:
         return done
     following = "is the probe" if done.status == HALF_OPEN else "is recorded as usual"
@@ -174,7 +177,7 @@ def evaluate_loop(name: str, loop: Mapping[str, Any], rules: RuleSet, settings: 
     return _result(name, states.reconcile_record(name, loop, evaluator)._replace(events=()), evaluator)
 
 
-def _result(name: str, transition: Transition, evaluator: Evaluator[Settings]) -> LoopResult:
+def _result(name: str, transition: Transition, evaluator: Evaluator[Settings], fault: str | None = None) -> LoopResult:
     loop, settings, now = transition.record, evaluator.settings, evaluator.now
     since = states.probe_from(loop, settings)
     kinds = {event.kind for event in transition.events}
@@ -186,7 +189,7 @@ def _result(name: str, transition: Transition, evaluator: Evaluator[Settings]) -
         opened="opened" in kinds,
         completed=bool(loop.get("completed_at")),
         signals=evaluate.signals(name, loop, evaluator),
-        notes=tuple(event.text for event in transition.events if event.kind != "opened"),
+        notes=(*(event.text for event in transition.events if event.kind != "opened"), *([fault] if fault else [])),
         probe_from=since if since > now else None,
     )
 

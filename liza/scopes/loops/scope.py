@@ -1,6 +1,7 @@
 """The loops as a scope of the engine: what a check, a gate and the inbox ask of them."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from liza.model import Record
@@ -10,6 +11,8 @@ from liza.scopes.loops import derived, evaluate, states
 from liza.scopes.loops.fields import LOOPS, status_of
 from liza.scopes.loops.settings import Settings, settings_of
 from liza.scopes.scope import Alarm, Entries, OpenTrip, Scope, Sections, status_hint
+from liza.scopes.transition import Reconciled
+from liza.store.paths import Paths
 
 
 def _derive(name: str, loop: Mapping[str, Any], settings: Settings) -> Sequence[Record]:
@@ -46,6 +49,14 @@ def _entries() -> Entries:
     return {"iteration": enter_iteration}
 
 
+def _follow_up(paths: Paths, done: Reconciled, now: datetime) -> None:
+    """Enter what a check did to loops into their event logs, which no trip waits for."""
+    from liza.scopes.loops import event_log
+
+    for event in done.events:
+        event_log.log_events(paths, event.name, (event,), now)
+
+
 SCOPE: Scope[Settings] = Scope(
     section=LOOPS,
     settings_of=settings_of,
@@ -61,4 +72,5 @@ SCOPE: Scope[Settings] = Scope(
     may_try=lambda loop, settings, now: states.effective_status(loop, settings, now) != OPEN,
     notes=evaluate.setting_warnings,
     entries=_entries,
+    follow_up=_follow_up,
 )

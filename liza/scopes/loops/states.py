@@ -27,6 +27,7 @@ from liza.scopes.records import list_of, mappings_of
 from liza.scopes.transition import Event, Transition
 
 RESET_ONLY = "absolute_max"  # the rule whose trips no probe closes
+STAGNATION = "progress_stagnation"  # the rule about the percentage alone
 KEPT = 100  # iterations that stay on the blackboard
 TRIPS = 50  # of a loop that its history keeps
 

@@ -37,7 +37,7 @@ SCOPE: Scope[None] = Scope(
     how_to_continue=lambda name, record: f"wait: a person must run: liza session resume {shell_quoted(name)} -m WHY",
     ids_of=ids_of,
     ancestors=ancestors_of,
-    follow_up=lambda paths, done: sync_halts(paths, done.section),
+    follow_up=lambda paths, done, now: sync_halts(paths, done.section),
     restore=_restore,
     source=monitor_of,
 )

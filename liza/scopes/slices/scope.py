@@ -1,6 +1,7 @@
 """The slices as a scope of the engine: what a check, a gate and the inbox ask of them."""
 
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from typing import Any
 
 from liza.model import MAPPINGS, Fault
@@ -52,7 +53,7 @@ def _entries() -> Entries:
     }
 
 
-def _follow_up(paths: Paths, done: Reconciled) -> None:
+def _follow_up(paths: Paths, done: Reconciled, now: datetime) -> None:
     """Write the reports on slices that were just stopped; one that cannot be written now is written later."""
     from liza.scopes.slices.diagnostic_reports import write_missing_reports
 

@@ -43,6 +43,43 @@ def test_suggested_commands_can_be_typed(loops: Loops, name: str) -> None:
         assert (ran.code, ran.err, loops.at(name)["status"]) == (0, "", status)
 
 
+def test_percentages_are_listed(loops: Loops) -> None:
+    for words in ("--progress 10", "--progress 12.5", "", "--progress 14"):
+        loops.record("--files-changed", "1", *words.split())
+    shown = loops.loop("status", "coder-1").out
+    assert "  progress 10% → 12.5% → ? → 14%, " in shown
+    assert "! Stagnation count: 2 of 10 " in shown
+    answer = json.loads(loops.loop("status", "coder-1", "--json").out)
+    assert [(each["iteration"], each["progress"]) for each in answer["progress"]] == [
+        (1, 10),
+        (2, 12.5),
+        (3, None),
+        (4, 14),
+    ]
+    assert answer["consecutive_no_progress_loops"] == 2
+
+
+def test_event_log_has_each_iteration_and_change(loops: Loops) -> None:
+    loops.record("--progress", "10", "--files-changed", "1")
+    for _ in range(3):
+        loops.record("--files-changed", "0", "--error", "\x1b[31mE: x\ny")
+    loops.loop("reset", "coder-1", "-m", "the fixture\nwas wrong")
+    loops.write(loops.state.read_text().replace("status: CLOSED", "status: HALF_OPEN", 1))
+    loops.run("analyze")
+    text = (loops.folder / "runs" / "loops" / "coder-1.log").read_text()
+    found = [line.partition(" ")[2].partition(":")[0] for line in text.splitlines()]
+    assert found == ["INIT", "LOOP", *["STAGNATION"] * 3, "TRIGGER", "RESET", "PROBE"]
+    assert text.startswith("[2025-01-18T12:01:00Z] INIT: ")
+    assert text.replace("\n", "").isprintable()
+
+
+def test_missing_event_log_stops_nothing(loops: Loops) -> None:
+    (loops.folder / "runs").write_text("no folder")
+    assert loops.record("--files-changed", "1").code == 0
+    assert loops.at()["loop_count"] == 1
+    assert "coder-1.log cannot be written" in loops.record("--files-changed", "1").out
+
+
 def test_missing_reason_is_shown_as_missing(loops: Loops) -> None:
     loops.write("version: 1\nloops: {coder-1: {status: OPEN, loop_count: 1}}\n")
     answer = loops.loop("status", "coder-1").out

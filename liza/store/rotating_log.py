@@ -1,4 +1,4 @@
-"""A text file of lines that does not grow for ever: `watch.log` and `alerts.log`."""
+"""A text file of lines that does not grow for ever: `watch.log`, `alerts.log` and the event logs of loops."""
 
 import os
 from collections.abc import Callable
@@ -19,9 +19,9 @@ class RotatingLog:
         self.keeps = keeps  # which lines are taken along when it is started over, at most KEPT of them
 
     def write(self, line: str) -> str | None:
-        """Add a line; why not, if it cannot be done, which does not end the watching.
+        """Add a line; why not, if it cannot be done, which stops nothing else.
 
-        Agents can write beside it: a FIFO must not make the daemon wait, nor a link let it write anywhere else.
+        Agents can write beside it: a FIFO must not make liza wait, nor a link let it write anywhere else.
         """
         try:
             kept: list[str] = []

@@ -276,6 +276,8 @@ def _scopes(shell: Shell) -> None:
     shell.ask("attempt scope", "--slice", "S-1", "src/users/a.py", code=0)
     shell.ask("attempt scope", "--slice", "S-1", "src/other.py", code=1)
     shell.ask("attempt scope", "--slice", "S-1", "--changed", code=3)
+    shell.ask("attempt allow", "--slice", "S-3", "src", code=0)
+    shell.ask("attempt allow", "--slice", "S-1", "--contract", "C-12", code=3)
     words = ["--reason", "only the factory makes the shape", "--relationship", "contract C-12"]
     shell.ask("attempt justify", "--slice", "S-1", "--file", "src/other.py", "--test", "test_bad", *words)
 

@@ -11,6 +11,7 @@ _MODULES = {
     "record": ("start", "fail", "pass", "infra", "arch-stop"),
     "test_runs": ("junit", "exec"),
     "scope": ("scope", "justify"),
+    "allow": ("allow",),
     "reset": ("diagnose", "reset"),
     "status": ("status",),
 }

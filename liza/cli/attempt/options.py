@@ -15,7 +15,14 @@ from liza.text import escape_surrogates
 
 MOST = 8 << 20  # bytes of an error's text that are read: its two ends, where it is longer
 
-of_slice = click.option("--slice", "name", metavar="S", required=True, help="The slice of work.")
+of_slice = click.option(
+    "--slice",
+    "name",
+    metavar="S",
+    required=True,
+    envvar="LIZA_SLICE",
+    help="The slice of work; default: $LIZA_SLICE.",
+)
 of_test = click.option("--test", metavar="NAME", required=True, help="The exact name of the test.")
 
 

@@ -7,7 +7,7 @@ import click
 
 from liza.cli import envelope, show
 from liza.cli.attempt import show as words
-from liza.cli.attempt.options import in_force
+from liza.cli.attempt.options import in_force, of_slice
 from liza.cli.group import Call, by_option, plain
 from liza.cli.options import person
 from liza.cli.streams import read_bytes
@@ -21,7 +21,7 @@ ROWS = 40  # files of a plan that are listed
 
 
 @click.command("diagnose")
-@click.option("--slice", "name", metavar="S", required=True, help="The slice that is stopped.")
+@of_slice
 @click.option("--test", metavar="NAME", help="The test; needed if there are reports on several.")
 @click.option("--from", "source", metavar="FILE", help="The fields to fill in, as YAML or JSON; - is standard input.")
 @click.option("--by", metavar="NAME", help="Who fills it in; default: the user of this machine.")
@@ -63,7 +63,7 @@ def diagnose_command(call: Call, name: str, test: str | None, source: str | None
 
 
 @click.command("reset")
-@click.option("--slice", "name", metavar="S", required=True, help="The slice.")
+@of_slice
 @click.option("-m", "--message", metavar="GUIDANCE", help="Guidance for the next agent.")
 @click.option(
     "--rollback", "go_back", is_flag=True, help="Also roll the working tree back to the base of the tests being reset."

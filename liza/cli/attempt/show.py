@@ -86,7 +86,8 @@ def lines_of(done: SliceResult) -> list[str]:
     lines = [f"slice {name}: {status}: {show.short(done.reason, 400)}"]
     for report in mappings_of(open_trip(done.record) or {}, "reports"):
         is_complete = report.get("complete") is True
-        lines.append(f"  report: {show.short(report.get('file'), 200)}{' (complete)' if is_complete else ''}")
+        state = " (complete)" if is_complete else " (missing)" if report.get("missing") else ""
+        lines.append(f"  report: {show.short(report.get('file'), 200)}{state}")
         lines += [] if is_complete else [f"    the agent fills it in: {ask(done.name, report)}"]
     lines += [f"  not allowed: {show.short(each, 200)}" for each in violations(done)]
     lines.append(f"  a person decides: liza attempt reset --slice {quoted(done.name)} -m 'guidance' [--rollback]")

@@ -43,7 +43,7 @@ def status_command(call: Call, name: str | None) -> int:
         if isinstance(record, LizaError):
             wrong.append(record)
         else:
-            rows.append(evaluate_slice(label, record, rules, at))
+            rows.append(evaluate_slice(board, label, record, rules, at))
     stopped = any(row.is_stopped for row in rows)
     if call.as_json:
         status = "degraded" if wrong else "stopped" if stopped else "ok"

@@ -31,12 +31,25 @@ class Counts(NamedTuple):
 
 def derive_attempts(name: str, record: Mapping[str, Any]) -> list[Record]:
     """The attempts that rules see, each with the name of its slice."""
-    entries = _counted_entries(record)
+    listed = _counted_entries(record)
+    entries = [*_unlisted(record, listed), *listed]
     computed = {"slice": name, "details": None}  # rules look a field up in details too, and anything may be in there
     return [
-        Record("attempts", index, {**entry, **computed, "test": _test_of(entry)})
-        for index, entry in enumerate([*_unlisted(record, entries), *entries])
+        Record("attempts", index, {**entry, **computed, "test": _test_of(entry), "fixed": fixed})
+        for index, (entry, fixed) in enumerate(zip(entries, _fixed(entries), strict=True))
     ]
+
+
+def _fixed(entries: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Whether each is an infrastructure error after which the same test ran; any test, if it named none."""
+    found: list[bool] = []
+    ran: set[str | None] = set()
+    for entry in reversed(entries):
+        test = _test_of(entry)
+        is_infra = entry["result"] == INFRA
+        found.append(is_infra and (test in ran or (test is None and bool(ran))))
+        ran |= set() if is_infra else {test}
+    return found[::-1]
 
 
 def list_unlisted(record: Mapping[str, Any]) -> Slice:

@@ -69,6 +69,19 @@ def write_missing_reports(paths: Paths, name: str, record: Mapping[str, Any]) ->
     return wrong
 
 
+def with_report_states(paths: Paths, record: Mapping[str, Any]) -> dict[str, Any]:
+    """A slice whose open trip says of each report what is true of the file: an agent may have deleted or emptied it."""
+    trip = open_trip(record) or {}
+    entries = [{**each, **_state(read_report(paths, each))} for each in mappings_of(trip, "reports")]
+    return {**record, "current_trip": {**trip, "reports": entries}} if entries else dict(record)
+
+
+def _state(report: Report | None) -> dict[str, Any]:
+    if report is None:
+        return {"complete": False, "missing": True}
+    return {"complete": not list(diagnosis.missing_fields(report))}
+
+
 def _path(paths: Paths, entry: Mapping[str, Any]) -> str | None:
     """The path of a report. The blackboard has it and may have been edited, so a path outside our folder is None."""
     given = entry.get("file")

@@ -114,11 +114,11 @@ def _paths(ground: Roots, listed: Sequence[str], rule: str) -> Iterator[Entry]:
         yield Entry(text, rule, tuple(each for each in places if each is not None))
 
 
-def _packages(ground: Roots, listed: Sequence[str]) -> Iterator[Entry]:
+def _packages(ground: Roots, listed: Sequence[str], rule: str = rules.PACKAGES) -> Iterator[Entry]:
     module = _module(ground)
     for text in listed:
         path = rules.strip_note(text)
-        entry = next(_paths(ground, [text], rules.PACKAGES))
+        entry = next(_paths(ground, [text], rule))
         if entry.pattern is None and not os.path.lexists(os.path.join(ground.top, path)):
             places, inside = rules.package_paths(path, module)
             more = [found for each in places if (found := ground.path(each)) is not None]
@@ -149,8 +149,8 @@ def _contracts(ground: Roots, contracts: Sequence[Any], graph: str | None, notes
         files, packages = rules.find_references(text)
         for entry in _paths(ground, files, rules.CONTRACTS):
             yield entry._replace(text=f"{entry.text} in {name}")
-        for package in packages:
-            yield Entry(f"{package} in {name}", rules.CONTRACTS, (), None, package.replace(".", "/"))
+        for entry in _packages(ground, packages, rules.CONTRACTS):
+            yield entry._replace(text=f"{entry.text} in {name}")
 
 
 def _contract(ground: Roots, contract: Any, document: str) -> tuple[str, str | None]:

@@ -14,12 +14,13 @@ from liza.scopes.rules_file import protocol_rules
 from liza.scopes.slices import attempt_texts, derived, evaluate, scope_lock, states
 from liza.scopes.slices.fields import ACTIVE, REFUSED, SLICES, known_tests, open_trip, status_of, stop_reason
 from liza.scopes.slices.rollback_bases import WentBack
-from liza.scopes.slices.scope_violations import add_violations, violation_event
+from liza.scopes.slices.scope_violations import add_violations, set_allowed, violation_event
 from liza.scopes.slices.states import Attempt
 from liza.scopes.transition import Event, Transition
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.inbox import EntryBoard, Recording
+from liza.store.paths import Paths
 from liza.store.payload import dump, load_fields
 from liza.text import cut_line, did_you_mean, shell_quoted, text_of, value_text
 from liza.toolerrors import results
@@ -96,7 +97,7 @@ def record_attempts(
     def make() -> SliceResult:
         transition = change_record(board, SLICES, name, change, now)
         if once and is_known_report(transition.before, reports):
-            return _result(name, transition, rules, now)._replace(repeated=True)
+            return _result(board.paths, name, transition, rules, now)._replace(repeated=True)
         tried = [each.strategy for each in attempts if each.result == results.FAILED]
         done = _result_with_reports(board, name, transition, rules, now, _repeats(transition.before, tried))
         last = mappings_of(transition.record, "attempts")[-len(attempts) :] if attempts else []
@@ -136,7 +137,8 @@ def reset_slice(
     def change(slice_: Mapping[str, Any]) -> Transition:
         return states.reset_slice(name, slice_, "reset", guidance, by, now, rolled_back, went_back)
 
-    return _result(name, change_known(board, SLICES, name, change, now, ignored=RESET_FIXES), rules, now)
+    transition = change_known(board, SLICES, name, change, now, ignored=RESET_FIXES)
+    return _result(board.paths, name, transition, rules, now)
 
 
 def justify_file(
@@ -163,6 +165,19 @@ def justify_file(
     return Recording(board, "justification", fields, format_time(now), make)
 
 
+def allow_files(
+    board: Board, name: str, fields: Mapping[str, list[str] | None], rules: RuleSet, now: datetime
+) -> SliceResult:
+    """Set what a slice may change: its files_in_scope, its contracts, or both."""
+    check_name(SLICES, name)
+
+    def change(document: Document, slice_: Mapping[str, Any] | None) -> Transition:
+        return set_allowed(board.paths, name, slice_ or states.new_slice(name), fields, now)
+
+    transition = change_record(board, SLICES, name, change, now, ignored=tuple(fields))
+    return _result(board.paths, name, transition, rules, now)
+
+
 def record_violations(board: Board, name: str, files: Sequence[str], now: datetime) -> Mapping[str, Any]:
     """Record which changed files are outside the scope and not justified; an empty list removes no earlier record."""
 
@@ -181,7 +196,7 @@ def find_slice(board: Board, name: str) -> Mapping[str, Any]:
 
 def read_slice(board: Board, name: str, rules: RuleSet, now: datetime) -> SliceResult:
     """A slice as it is now, evaluated with what other programs wrote into it."""
-    return evaluate_slice(name, _require_slice(board.read(), name), rules, now)
+    return evaluate_slice(board, name, _require_slice(board.read(), name), rules, now)
 
 
 def _require_slice(document: Document, name: str, ignored: Sequence[str] = ()) -> Mapping[str, Any]:
@@ -191,9 +206,10 @@ def _require_slice(document: Document, name: str, ignored: Sequence[str] = ()) -
     return slice_
 
 
-def evaluate_slice(name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) -> SliceResult:
+def evaluate_slice(board: Board, name: str, record: Mapping[str, Any], rules: RuleSet, now: datetime) -> SliceResult:
     """A slice that was read before, as the next one to write it would find it."""
-    return _result(name, states.reconcile_record(name, record, evaluate.evaluator_for(rules, now)), rules, now)
+    transition = states.reconcile_record(name, record, evaluate.evaluator_for(rules, now))
+    return _result(board.paths, name, transition, rules, now)
 
 
 def _result_with_reports(
@@ -205,13 +221,17 @@ def _result_with_reports(
         from liza.scopes.slices.diagnostic_reports import write_missing_reports
 
         wrong = write_missing_reports(board.paths, name, transition.record)
-    return _result(name, transition, rules, now, [*wrong, *warnings])
+    return _result(board.paths, name, transition, rules, now, [*wrong, *warnings])
 
 
 def _result(
-    name: str, transition: Transition, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
+    paths: Paths, name: str, transition: Transition, rules: RuleSet, now: datetime, warnings: Sequence[str] = ()
 ) -> SliceResult:
-    record = transition.record
+    record: Mapping[str, Any] = transition.record
+    if open_trip(record) is not None:
+        from liza.scopes.slices.diagnostic_reports import with_report_states
+
+        record = with_report_states(paths, record)
     alerts = [text for _, text in evaluate.alerts(name, record, evaluate.evaluator_for(rules, now))]
     status = status_of(record)
     return SliceResult(

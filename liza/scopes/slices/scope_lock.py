@@ -1,7 +1,7 @@
 """Which files a slice may change: the rules of the scope lock, in their order. Only decisions; no file is looked at."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -17,10 +17,21 @@ JUSTIFIED, NOTHING, OUTSIDE, UNKNOWN = "justified", "nothing names it", "outside
 # Folders in which packages usually are, for one that is named by a single word.
 _HOMES = ("src", "lib", "internal", "pkg", "packages", "app", "apps", "cmd", "crates", "modules", "services", "libs")
 _NOTE = re.compile(r"\s+(?:\([^()]*\)|(?:--|—|–)\s.*)$")
-_ADDRESS = re.compile(r"\w+://\S+")
-_PATH = re.compile(r"(?<![\w/.@:\-])(?:\.{0,2}/)*[\w@.+\-\[\]()]+(?:/[\w@.+\-\[\]()*]+)+/?")
+_ADDRESS = re.compile(r"(?<!\w)\w+://\S+")
+_PATH = re.compile(r"(?<![\w/.@:\-()\[\]+])(?:\.{0,2}/)*[\w@.+\-\[\]()]+(?:/[\w@.+\-\[\]()*]+)+/?")
 _FILE = re.compile(r"`([\w.\-]+\.[A-Za-z]\w{0,5})`")
-_DOTTED = re.compile(r"`((?:[A-Za-z_]\w*\.){2,}[A-Za-z_]\w*)`")
+_DOTTED = re.compile(r"(?<![\w./@\-])((?:[A-Za-z_]\w*\.){2,}[A-Za-z_]\w*)(?![\w/(])")
+# "the `users` package", "packages users and orders".
+_NAME = r"[`'\"]?@?[A-Za-z_][\w.@/\-]*[`'\"]?"
+_NAMES = rf"{_NAME}(?:(?:\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+){_NAME})*"
+_PACKAGE = re.compile(r"\bpackages?\b", re.IGNORECASE)
+_AFTER, _BEFORE = re.compile(rf"\s+({_NAMES})"), re.compile(rf"(?<![\w`@.])({_NAMES})\s+$")
+_NEAR = 200  # characters beside that word in which the names are; more would take quadratic time
+_LONGEST = 1_000  # characters of a path
+_NO_NAMES = (
+    "a", "an", "and", "any", "each", "every", "for", "in", "is", "its", "must", "new", "no", "of", "or", "same", "that",
+    "the", "their", "this", "to", "with",
+)  # fmt: skip
 
 
 class Entry(NamedTuple):
@@ -129,10 +140,32 @@ def package_paths(name: str, module: str | None) -> tuple[tuple[str, ...], str |
 
 
 def find_references(text: str) -> tuple[list[str], list[str]]:
-    """The paths and the packages with dots that a contract speaks of."""
-    text = _ADDRESS.sub(" ", text)
-    paths = [match.rstrip(".,;:()").rstrip("/") for match in _PATH.findall(text)]
-    return list(dict.fromkeys([*paths, *_FILE.findall(text)])), list(dict.fromkeys(_DOTTED.findall(text)))
+    """The paths and the packages that a contract names."""
+    text = _ADDRESS.sub(" ", text).replace("](", "] (")  # a link in Markdown
+    paths = [_without_brackets(match).rstrip("/") for match in _PATH.findall(text) if len(match) <= _LONGEST]
+    return list(dict.fromkeys([*paths, *_FILE.findall(text)])), list(dict.fromkeys(_packages(text)))
+
+
+def _packages(text: str) -> Iterator[str]:
+    yield from _DOTTED.findall(text)
+    for word in _PACKAGE.finditer(text):
+        before = _BEFORE.search(text[max(word.start() - _NEAR, 0) : word.start()])
+        after = _AFTER.match(text[word.end() : word.end() + _NEAR])
+        for name in re.findall(_NAME, " ".join(found[1] for found in (before, after) if found)):
+            bare = name.strip("`'\"").rstrip(".,/-")
+            if bare.lower() not in _NO_NAMES:
+                yield bare
+
+
+def _without_brackets(path: str) -> str:
+    """A path without the brackets around it; those in it stay: `app/(auth)/[id].tsx`."""
+    path = path.rstrip(".,;:")
+    for opening, closing in ("()", "[]"):
+        while path.startswith(opening) and path.find(closing) in (-1, len(path) - 1):
+            path = path[1:].rstrip(".,;:")
+        while path.endswith(closing) and path.count(closing) > path.count(opening):
+            path = path[:-1].rstrip(".,;:")
+    return path
 
 
 def find_section(document: str, contract: str) -> str | None:

@@ -37,6 +37,7 @@ KEPT = 100  # attempts that stay on the blackboard
 RUNS = 20  # finished runs that the history keeps
 REASONS = 10  # of one trip that its text lists; all are in its reports
 DIAGNOSTICS = ".liza/diagnostics"
+UNDONE = ("justifications", "scope_violations")  # fields about changes that a rollback undoes
 
 
 class Attempt(NamedTuple):
@@ -295,7 +296,7 @@ def reset_slice(
             for test in rollback_bases.tests_to_reset(record)
         ],
     }
-    gone = ("current_trip", *(("justifications", "scope_violations") if rolled_back else ()))
+    gone = ("current_trip", *(UNDONE if rolled_back else ()))
     run |= {key: record[key] for key in gone[1:] if record.get(key)}
     runs = [*list_of(record, "history"), run]
     fresh = {
@@ -319,9 +320,11 @@ def _move_base(
     """The slice after a rollback that came later than its reset."""
     runs = list_of(record, "history")
     if runs and isinstance(runs[-1], MAPPINGS):
-        runs[-1] = {**runs[-1], "rolled_back": dict(rolled_back)}
-    tests = [_reset_test(each, record, went_back) for each in list_of(record, "tests")]
-    return {**record, "tests": tests, **({"history": runs} if runs else {})}
+        undone = {key: record[key] for key in UNDONE if record.get(key)}
+        runs[-1] = {**runs[-1], **undone, "rolled_back": dict(rolled_back)}
+    kept = {key: value for key, value in record.items() if key not in UNDONE}
+    kept["tests"] = [_reset_test(each, record, went_back) for each in list_of(record, "tests")]
+    return {**kept, **({"history": runs} if runs else {})}
 
 
 def is_untouched(record: Mapping[str, Any]) -> bool:

@@ -79,6 +79,20 @@ def test_all_requested_fields_complete_the_report(stopped: Slices) -> None:
     assert stopped.actions[-1] == "slice_diagnosed"
 
 
+@pytest.mark.parametrize("text", [None, "", "best_hypothesis: only this\n"])
+def test_deleted_or_emptied_report_is_not_complete(stopped: Slices, text: str | None) -> None:
+    diagnose(stopped, ANSWER)
+    (file,) = stopped.diagnostics.rglob("*.yaml")
+    file.unlink()
+    if text is not None:
+        file.write_text(text)
+    shown = stopped.run("attempt", "status").out
+    assert "(complete)" not in shown
+    assert "the agent fills it in" in shown
+    (entry,) = stopped.run("attempt", "status", "--slice", "S-1", "--json").json["trip"]["reports"]
+    assert (entry["complete"], entry.get("missing", False)) == (False, not text)
+
+
 @pytest.mark.parametrize("field", ANSWER)
 def test_missing_field_is_named(stopped: Slices, field: str) -> None:
     before = stopped.report("a")

@@ -73,3 +73,15 @@ def test_infrastructure_alert_may_be_changed_and_is_listed(slices: Slices) -> No
     answers = [slices.attempt("infra", "--slice", "S-1", "--json").json for _ in range(4)]
     assert [len(answer["problems"]) for answer in answers] == [0, 0, 0, 1]
     assert "infra_repeats: $infra_errors is 4, shipped is 2" in slices.run("status").out
+
+
+def test_infrastructure_alert_ends_once_the_test_has_run(slices: Slices) -> None:
+    def warned(*words: str) -> bool:
+        return bool(slices.attempt(*words, "--json").json["problems"])
+
+    infra = ("infra", "--slice", "S-1", "--test")
+    assert [warned(*infra, "a"), warned(*infra, "a")] == [False, True]
+    assert warned("pass", "--slice", "S-1", "--test", "b")
+    assert not warned("fail", "--slice", "S-1", "--test", "a")
+    assert "infrastructure errors: fix" not in slices.run("status").out
+    assert [warned(*infra, "a"), warned(*infra, "b")] == [False, True]

@@ -172,6 +172,68 @@ def test_contracts_may_be_on_the_blackboard(slices: Slices) -> None:
     assert scope(slices, "contracts/users.md").code == 1
 
 
+IN_WORDS = [
+    ("Change the `users` package.", "src/users/a.ts", True),
+    ("Change the `users` package.", "src/orders/b.ts", False),
+    ("the package users holds it", "src/users/a.ts", True),
+    ("packages users, billing and orders", "src/orders/b.ts", True),
+    ("The acme.users package", "src/acme/users/U.java", True),
+    ("it lives in com.acme.users.", "src/main/java/com/acme/users/U.java", True),
+    ("it lives in com.acme.users.", "src/main/java/com/acme/orders/O.java", False),
+    ("the service (src/users/) validates", "src/users/a.ts", True),
+    ("the service (src/users/) validates", "src/orders/b.ts", False),
+    ("see [the page](docs/users.md)", "docs/users.md", True),
+    ("see app/(auth)/[id]/page.tsx.", "app/(auth)/[id]/page.tsx", True),
+    ("The package must validate", "the/x.ts", False),
+]
+
+
+@pytest.mark.parametrize(("text", "file", "is_in"), IN_WORDS)
+def test_contract_names_packages_in_words(slices: Slices, text: str, file: str, is_in: bool) -> None:
+    set_fields(slices, f"    contracts: [{{id: C-1, text: {json.dumps(text)}}}]\n")
+    assert rules(slices, file) == {
+        file: (is_in, "contracts" if is_in else "no scope is known" if "must" in text else "nothing names it")
+    }
+
+
+def test_allow_sets_what_a_slice_may_change(slices: Slices) -> None:
+    plan(slices)
+    assert slices.attempt("allow", "--slice", "S-1", "src/only.ts", "docs/**/*.md").code == 0
+    assert slices.at()["files_in_scope"] == ["src/only.ts", "docs/**/*.md"]
+    assert rules(slices, "docs/api/x.md", "internal/version/a.go") == {
+        "docs/api/x.md": (True, "files_in_scope"),
+        "internal/version/a.go": (False, "nothing names it"),
+    }
+    slices.attempt("allow", "--slice", "S-1", "--nothing")
+    assert scope(slices, "docs/api/x.md").code == 1
+    slices.attempt("allow", "--slice", "S-1", "--inferred", "--contract", "create `src/made.ts`")
+    assert "files_in_scope" not in slices.at()
+    assert rules(slices, "src/made.ts") == {"src/made.ts": (True, "contracts")}
+    assert slices.actions == ["slice_scope_set"] * 3
+    before = slices.state.read_bytes()
+    for words in ([], ["a", "--nothing"], ["--nothing", "--inferred"]):
+        assert slices.attempt("allow", "--slice", "S-1", *words).code == 2
+    assert slices.state.read_bytes() == before
+
+
+def test_allow_fixes_an_unusable_list(slices: Slices) -> None:
+    set_fields(slices, "    files_in_scope: src/a.ts\n")
+    assert slices.attempt("allow", "--slice", "S-1", "src/a.ts").code == 0
+    assert scope(slices, "src/a.ts").code == 0
+
+
+def test_slice_is_named_by_the_environment(slices: Slices) -> None:
+    assert slices.attempt("fail", "--test", "t").code == 2
+    slices.env["LIZA_SLICE"] = "S-1"
+    assert [slices.attempt(verb, "--test", "t").code for verb in ("start", "fail", "pass")] == [0, 0, 0]
+    slices.attempt("start", "--slice", "S-2", "--test", "t")
+    assert (slices.results("S-1"), slices.results("S-2") if "attempts" in slices.at("S-2") else []) == (
+        ["failed", "passed"],
+        [],
+    )
+    assert len(slices.run("attempt", "status", "--json").json["slices"]) == 2
+
+
 def test_links_are_resolved(slices: Slices, tmp_path: Path) -> None:
     plan(slices)
     for folder in ("internal/version", "shared"):
@@ -422,6 +484,24 @@ def test_changes_before_the_start_are_not_own(slices: Slices) -> None:
     change(slices, "mine.txt", "a")
     (slices.root / "mine.txt").write_text("changed again")
     assert [each["file"] for each in scope(slices, "--changed", "--json").json["files"]] == ["a", "mine.txt"]
+
+
+def test_allowed_file_is_no_violation(team: Slices) -> None:
+    change(team, "other.ts", "src/shared/errors.ts")
+    assert scope(team, "--changed").code == 3
+    assert "src/shared/errors.ts" in team.attempt("allow", "--slice", "S-1", "other.ts").out
+    assert [each["file"] for each in team.at()["scope_violations"]] == ["src/shared/errors.ts"]
+
+
+def test_rollback_after_a_reset_clears_the_violations(team: Slices) -> None:
+    change(team, "other.ts")
+    team.does("fail t", "fail t", "fail t")
+    team.attempt("reset", "--slice", "S-1", "-m", "again")
+    assert "other.ts" in team.run("attempt", "status").out
+    assert team.attempt("reset", "--slice", "S-1", "-m", "again", "--rollback").code == 0
+    assert not {"scope_violations", "justifications"} & team.at().keys()
+    assert "other.ts" not in team.run("attempt", "status").out
+    assert [each["file"] for each in team.at()["history"][0]["scope_violations"]] == ["other.ts"]
 
 
 def test_rollback_clears_the_violations(team: Slices) -> None:

@@ -272,6 +272,7 @@ OPENERS = {
     "liza.templates": "shipped files",
     "liza.store.locate": "git's own files, before any blackboard is known",
     "liza.cli.replay": "a picture where the person wants it",
+    "liza.cli.report": "a page where the person wants it",
     **dict.fromkeys(
         (
             "liza.cli.attempt.options", "liza.cli.options", "liza.cli.rules_test", "liza.cli.streams",

@@ -23,7 +23,7 @@ PORT = 8642
 @common
 @click.pass_context
 def command(ctx: click.Context, port: int, host: str, opens: bool, read_only: bool) -> int:
-    """Show the breaker, the sessions and the patterns on a live page, and decide there.
+    """Serve a live page of the breaker and the sessions, and decide there.
 
     The address that is printed has a token: only who sees this terminal can open the page. A decision also needs the
     code that is printed. Without a terminal, or inside an agent, the page is read-only. Runs until Ctrl-C.

@@ -20,7 +20,7 @@ from liza.store.board import Board
 from liza.store.paths import Paths
 from liza.text import cut, one_line, text_of
 from liza.web.decisions import ways_out
-from liza.web.timeline import timeline_facts
+from liza.web.timeline import timeline_facts, trips_by_day
 
 SCHEMA = 1
 EVIDENCE = 20  # records of one pattern that are listed
@@ -60,6 +60,7 @@ def read_page(paths: Paths, at: datetime) -> dict[str, Any]:
         "anomalies": {"considered": verdict.considered, "acknowledged": verdict.acknowledged},
         "stats": stats.stats_facts(paths, found.rules, sections, at),
         "timeline": timeline_facts(sections, at),
+        "days": trips_by_day(sections, at),
         "report": _report(paths),
         "alarms": _alarms(found),
     }
@@ -104,6 +105,7 @@ def _unreadable(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
         "anomalies": {"considered": 0, "acknowledged": 0},
         "stats": {"rules": [], "today": "", "used": [], "models": []},
         "timeline": None,
+        "days": {},
         "report": _report(paths),
     }
 

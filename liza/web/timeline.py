@@ -12,6 +12,7 @@ from liza.scopes.history import section as sections
 from liza.text import one_line
 
 COLUMNS = 120
+DAYS = 14
 _LONGEST, _SHORTEST = timedelta(days=1), timedelta(minutes=10)
 _MOST = 60  # trips that are drawn, the newest
 
@@ -91,3 +92,13 @@ def _span(event: _Event, start: datetime, end: datetime) -> dict[str, Any]:
         "what": what,
         "said": said,
     }
+
+
+def trips_by_day(contents: Mapping[str, Any], at: datetime) -> dict[str, list[int]]:
+    """Of each rule how often it tripped on each of the last days, today last."""
+    found: dict[str, list[int]] = {}
+    for start, _, rule, _ in _trips(contents.get("circuit_breaker"), at):
+        days = found.setdefault(rule, [0] * DAYS)
+        if (age := (at.date() - start.astimezone(at.tzinfo).date()).days) < DAYS:
+            days[DAYS - 1 - age] += 1
+    return found

@@ -66,6 +66,7 @@ def test_json_of_watching(shell: Shell) -> None:
     assert (found["trips"], found["false_alarms"], len(found["tripped_again"])) == (2, 1, 1)
     shell.ask("resolve", "-m", "back at six")
     shell.ask("replay")
+    shell.ask("report")
     (folder / ".liza" / "CHECKPOINT").touch()
     assert shell.ask("status", code=3)["checkpoint"]["by"] == "human"
     (folder / ".liza" / "CHECKPOINT").unlink()
@@ -92,7 +93,7 @@ def test_json_of_watching(shell: Shell) -> None:
     shell.lines("watch --once", code=4)
     shell.seen["watch --once"] |= set(SECTIONS["watch --once"].statuses)  # the others are those of the daemon
     assert set(SECTIONS["watch"].statuses) == {str(kind) for kind in EventKind}
-    keys = ["analyze", "status", "stats", "watch --once", "replay", "resolve", "trip", "log anomaly"]
+    keys = ["analyze", "status", "stats", "watch --once", "replay", "report", "resolve", "trip", "log anomaly"]
     shell.assert_all_shown(*keys, "silence add", "silence list", "silence expire")
 
 

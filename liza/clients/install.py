@@ -6,6 +6,7 @@ same for every version of liza, and stays trusted. Everything else in a settings
 
 import os
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from liza.errors import Refused
 
 PLACES = ("local", "project", "user")  # which settings file a hook is put into
 PROGRAM = "program"  # beside the script: where liza is, for clients that reset PATH
+FOLDERS = "folders"  # beside it: those that installs have made
 MARK_PROGRAM = f"/liza/{PROGRAM}"
 EMPTY = "{\n}\n"  # a file that was made for the hook
 
@@ -31,7 +33,6 @@ class Edit(NamedTuple):
     file: str
     before: str | None
     after: str | None
-    folders: int = 0  # around it, which go with it if they are empty
 
     @property
     def changes(self) -> bool:
@@ -112,8 +113,7 @@ def without_hook(client: str, edit: Edit) -> Edit:
     if edit.after is None:
         return edit
     if CLIENTS[client].plugin is not None:
-        after = None if MARK in edit.after else edit.after
-        return edit._replace(after=after, folders=2)  # .opencode/plugins
+        return edit._replace(after=None if MARK in edit.after else edit.after)
     text = edit.after
     for event in reversed(list(CLIENTS[client].events)):
         text = remove_entries(text, ("hooks", event), is_ours, edit.file)
@@ -134,21 +134,46 @@ def apply(edit: Edit) -> None:
     try:
         if edit.after is None:
             os.unlink(os.path.realpath(edit.file))
-            _remove_empty(os.path.dirname(edit.file), edit.folders)
+            _remove_folders(os.path.dirname(edit.file))
         else:
-            os.makedirs(os.path.dirname(edit.file), exist_ok=True)
+            _make_folders(os.path.dirname(edit.file))
             _replace(edit.file, edit.after)
     except OSError as error:
         hint = f"make {edit.file} writable"
         raise Refused(f"the settings could not be written: {error.strerror}", hint=hint, file=edit.file) from None
 
 
-def _remove_empty(folder: str, levels: int) -> None:
-    """Remove the folders of a file as far as nothing else is in them."""
+def _make_folders(folder: str) -> None:
+    """Make the folder of a settings file, and note what was not there before: an uninstall removes no other."""
+    made: list[str] = []
+    above = folder
+    while not os.path.isdir(above):
+        made.append(above)
+        above = os.path.dirname(above)
+    os.makedirs(folder, exist_ok=True)
+    if made:
+        os.makedirs(data_folder(), exist_ok=True)
+        _note(dict.fromkeys((*_noted(), *made)))
+
+
+def _remove_folders(folder: str) -> None:
+    """Remove the folders that an install made, from the inner to the outer, as long as they are empty."""
+    noted = _noted()
     with suppress(OSError):
-        for _ in range(levels):
+        while folder in noted:
             os.rmdir(folder)
+            noted.remove(folder)
+            _note(noted)
             folder = os.path.dirname(folder)
+
+
+def _noted() -> list[str]:
+    """The folders that installs have made, one a line."""
+    return (read_settings(os.path.join(data_folder(), FOLDERS)) or "").splitlines()
+
+
+def _note(folders: Iterable[str]) -> None:
+    _replace(os.path.join(data_folder(), FOLDERS), "".join(f"{folder}\n" for folder in folders))
 
 
 def has_hook(client: str, text: str, file: str) -> bool:

@@ -66,6 +66,16 @@ def test_uninstall_restores_the_settings(folder: Path, client: str, original: st
     assert file.read_text() == text
     assert installed(folder, "install", client, "--uninstall").code == 0
     assert (file.read_text() if file.exists() else None) == original
+    assert file.parent.exists() == (original is not None)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_uninstall_leaves_a_folder_that_was_there(folder: Path, client: str) -> None:
+    there = Path(settings_file(client, "local", str(folder))).parent
+    there.mkdir(parents=True)
+    assert installed(folder, "install", client).code == 0
+    assert installed(folder, "install", client, "--uninstall").code == 0
+    assert list(there.iterdir()) == []
 
 
 _NAMES = [*CLIENTS["claude"].events, *CLIENTS["gemini"].events, "X"]

@@ -13,7 +13,7 @@ from liza.rules.evaluate import RuleSet
 from liza.scopes.evaluator import Evaluator
 from liza.scopes.records import list_of
 from liza.scopes.sessions.spending import records_of, terms_of, usage_of
-from liza.scopes.sessions.states import trip_reason
+from liza.scopes.sessions.states import trip_reason, warnings_in
 from liza.scopes.sessions.step_window import STEPS, USAGE, StepWindow
 
 
@@ -50,9 +50,11 @@ def play_session(
         records = window.records(since)
         if reads_usage:
             records = (*records, *records_of(usage_of(window, session, terms, since)))
-        for match in Evaluator(chosen, None, STEPS, "STOP", at).verdict(records).observed:
+        found = Evaluator(chosen, None, STEPS, "STOP", at).verdict(records).observed
+        warnings = warnings_in(found)
+        for match in found:
             cause = f"{match.rule.name} {match.key}"
-            if match.rule.action == "WARN" and cause in warned:
+            if match.rule.action == "WARN" and (cause in warned or match not in warnings):
                 continue
             if match.rule.action == "STOP":
                 stopped = time

@@ -182,7 +182,7 @@ class Monitor:
         if stop is not None:
             self._stop(name, stop, section, now)
             return
-        for match in reversed([match for match in found if match.rule.action == Action.WARN]):
+        for match in reversed(states.warnings_in(found)):
             yield from self._warn(name, match, _since(section, name), now)
 
     def _matches(self, name: str, section: Any, rules: RuleSet, now: datetime) -> list[Match]:

@@ -4,16 +4,18 @@ Pure decisions: each function takes a session as it is on the blackboard and ret
 that other programs add are kept.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from liza.clients.event import call_text
 from liza.model import Match, format_time
 from liza.rules import acknowledged
+from liza.schema.actions import Action
 from liza.scopes.evaluator import reason_text
 from liza.scopes.records import list_of
 from liza.scopes.sessions.fields import ACTIVE, STOPPED, open_trip, status_of
+from liza.scopes.sessions.step_window import STEPS
 from liza.scopes.transition import Event, Transition
 from liza.text import cut_line
 
@@ -61,6 +63,24 @@ def trip_id_of(name: str, match: Match, record: Mapping[str, Any] | None) -> str
     """The id of the trip that a match calls for. How often the session was stopped before makes it another one."""
     earlier = len(list_of(record or {}, "history"))
     return acknowledged.trip_id(f"{match.rule.name} {name} {earlier}", match.new, match.threshold)
+
+
+def warnings_in(matches: Iterable[Match]) -> list[Match]:
+    """The warnings among matches, in the order of the pack, each about another cause.
+
+    The same call that fails again is also a call of one tool that fails as before: what an earlier warning says of all
+    these steps need not be said twice.
+    """
+    found: list[Match] = []
+    for match in matches:
+        steps = _steps_of(match)
+        if match.rule.action == Action.WARN and not (steps and any(steps <= _steps_of(each) for each in found)):
+            found.append(match)
+    return found
+
+
+def _steps_of(match: Match) -> set[int | str]:
+    return {record.key for record in match.evidence if record.stream == STEPS}
 
 
 def trip_reason(match: Match) -> str:

@@ -41,6 +41,8 @@ def halt_reason(root: str | None = None) -> tuple[str, str] | None:
         )
     elif any(line.startswith("degraded: ") for line in lines[1:2]):
         hint = "wait: the halt ends by itself once the blackboard can be evaluated; to see what is wrong: liza status"
+    elif any(line.startswith("partition: ") for line in lines[1:2]):
+        hint = "wait: the halt ends by itself once this host reaches its team again; to see why: liza team status"
     return f"halted by {path}{f' ({reason})' if reason else ''}", hint
 
 

@@ -15,6 +15,7 @@ from liza.text import plural, text_of
 # The types of mappings in facts. isinstance() with the abstract Mapping is ten times slower, on a hot path.
 MAPPINGS = (dict, MappingProxyType)
 
+FROM_HOST = "from_host"  # the field of a team's record that names the host which sent it
 Path = tuple[str | int, ...]  # of a value, from the top of its file
 SKEW = timedelta(minutes=5)  # how far the clocks of two machines may differ; a time further ahead is in the future
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}

@@ -54,6 +54,7 @@ class Status(NamedTuple):
     events_waiting: int = 0  # of hooks, until a daemon reads them
     hooks: tuple[Hooks, ...] = ()
     open_records: tuple[tuple[str, str, OpenTrip], ...] = ()  # what is stopped: its kind, its name and why
+    team: Mapping[str, Any] | None = None  # how the daemon last saw the team; None without one
 
     @property
     def unwatched(self) -> str | None:
@@ -81,6 +82,8 @@ class Status(NamedTuple):
 
     @property
     def is_degraded(self) -> bool:
+        if self.team is not None and self.team.get("degraded"):
+            return True
         return self.found.error is not None or not self.found.snapshot.spans  # no spans: it cannot be written
 
     @property
@@ -129,6 +132,10 @@ def read_status(board: Board, at: datetime) -> Status:
     found = found._replace(error=broken or overrun(rules, board.paths.rules))
     halt, waiting = checkpoint.read(board.paths.checkpoint), read_waiting(board)
     status = Status(board.paths, at, rules, found, halt, waiting, read_daemon(board.paths))
+    if os.path.isdir(board.paths.team):
+        from liza.store.team_files import read_view  # few blackboards belong to a team
+
+        status = status._replace(team=read_view(board.paths))
     return _with_sessions(_with_scopes(status, board))
 
 

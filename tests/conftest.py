@@ -26,6 +26,21 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """The workers of one run share a PostgreSQL server; it is started when the first test needs it."""
+    if not hasattr(config, "workerinput"):
+        from tests.team.postgres import begin_run
+
+        begin_run()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        from tests.team.postgres import end_run
+
+        end_run()
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests stay until the end: the garbage collector need not look at them again."""
     gc.collect()

@@ -21,6 +21,7 @@ LAYERS = (
     ("cli", "mcp", "web"),
     ("api", "doctor", "status"),
     ("daemon", "run", "replay"),
+    ("team",),
     ("check",),
     ("scopes",),
     ("rules", "schema"),
@@ -41,7 +42,7 @@ SCOPE_LAYERS = (
     (*SIBLINGS, "anomalies"),
     ("change",),
     ("scope", "evaluator", "rules_file"),
-    ("transition", "records"),
+    ("transition", "records", "shared"),
 )
 # Who may know a single scope: its own commands, and what is about that kind alone. All else goes by the engine.
 PACKAGES = (*SIBLINGS, "sprint")
@@ -60,6 +61,7 @@ SCOPE_USERS = {
         tuple(f"liza.cli.{name}" for name in ("ingest", "session", "sessions", "session_replay")), ("sessions",)
     ),
     "liza.mcp": ("claims", "slices"),  # its tools record attempts and rounds
+    "liza.team": ("sprint",),  # only the sprint's trips are the team's
     "liza.run": ("loops", "slices", "sessions"),  # `liza run` records a loop, its tests and its tool calls
     "liza.replay": ("sessions",),  # recorded steps are played
 }

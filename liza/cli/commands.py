@@ -42,6 +42,7 @@ COMMANDS = (
     Command("install", "agents", "liza.cli.install", "Put liza's hook into the settings of a coding agent."),
     Command("ingest", "agents", "liza.cli.ingest", "Import transcripts of sessions that liza did not follow."),
     Command("mcp", "agents", "liza.cli.mcp", "Serve tools for agents over MCP, for a client that starts it."),
+    Command("team", "agents", "liza.cli.team", "Share one blackboard between several machines."),
     Command("init", "setting up", "liza.cli.init", "Create a blackboard in this folder."),
     Command("validate", "setting up", "liza.cli.validate", "Check the blackboard and list all errors."),
     Command("completion", "setting up", "liza.cli.completion", "Print the completion script for bash, zsh or fish."),

@@ -30,6 +30,7 @@ FAMILIES = (
     "claim",
     "stage",
     "session",
+    "team",
 )  # commands that are called by two words
 
 

@@ -1,5 +1,7 @@
 """`liza resolve`."""
 
+import os
+
 import click
 
 from liza.cli import envelope, show
@@ -9,6 +11,7 @@ from liza.clients.caller import has_terminal, require_person
 from liza.schema.severities import CAUSES
 from liza.scopes.history.section import also_matched
 from liza.scopes.sprint.resolve import resolve
+from liza.store.board import Board
 from liza.store.checkpoint import removal
 from liza.text import one_line, printable
 
@@ -36,6 +39,7 @@ def command(call: Call, message: str, by: str | None, cause: str | None) -> int:
     """
     board = call.board
     require_person(board.paths, "liza resolve")
+    _require_may_resolve(board)
     done = resolve(board, message, person(by), call.at, cause=cause, terminal=has_terminal())
     show.warnings(board.stuck, err=True)
     if call.as_json:
@@ -60,6 +64,8 @@ def command(call: Call, message: str, by: str | None, cause: str | None) -> int:
             click.echo(f"  not recorded: {one_line(message, 200)}")
     if done.left is not None and done.left.is_degraded:
         click.echo("still halted until the blackboard can be evaluated (on_degraded: halt): see liza status")
+    elif done.left is not None and done.left.is_partition:
+        click.echo("still halted until this host reaches its team (on_partition: halt): see liza team status")
     elif done.left is not None and done.left.trip_id is None:
         click.echo(f"still halted by a CHECKPOINT not made by liza; to continue: {removal(board.paths.checkpoint)}")
     elif done.left is not None:
@@ -68,3 +74,11 @@ def command(call: Call, message: str, by: str | None, cause: str | None) -> int:
     elif done.trigger is not None:
         click.echo("agents may continue")
     return 0
+
+
+def _require_may_resolve(board: Board) -> None:
+    """`Refused` on an agents' host of a team."""
+    if os.path.isdir(board.paths.team):
+        from liza.store.team_files import require_may_resolve  # few blackboards belong to a team
+
+        require_may_resolve(board.paths)

@@ -1,13 +1,15 @@
 """`liza sessions`."""
 
+import os
 import shutil
 import sys
 import time
 from datetime import datetime
+from typing import Any
 
 import click
 
-from liza.cli import envelope, session_table, show
+from liza.cli import envelope, session_table, show, team_lines
 from liza.cli.group import Call, plain
 from liza.cli.spent import unpriced_text
 from liza.model import Problem, format_time
@@ -15,6 +17,7 @@ from liza.scopes.engine import session_rows, source_problems
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.scope import SessionRow
 from liza.scopes.sessions.fields import STOPPED
+from liza.store.board import Board
 from liza.store.spool import list_spool
 from liza.text import plural, printable
 
@@ -42,14 +45,25 @@ def command(call: Call, every: bool, watch: bool) -> int:
         at = call.at
         waiting = list_spool(board.paths).total
         problems = source_problems(board.paths)
+        team = _team(board)
         if call.as_json:
-            _write(rows, waiting, problems, at)
+            _write(rows, waiting, problems, at, team)
         else:
             lines = [f"! {printable(each.file)}: {printable(each.message)}" for each in problems]
-            _print([*lines, *_lines(rows, every, waiting, at)], watch)
+            others = team_lines.sessions(team, at, every) if team is not None else []
+            _print([*lines, *_lines(rows, every, waiting, at), *others], watch)
         if not watch:
             return 3 if any(row.status == STOPPED for row in rows) else 0
         time.sleep(1)
+
+
+def _team(board: Board) -> dict[str, Any] | None:
+    """How the daemon last saw the team; None without one."""
+    if not os.path.isdir(board.paths.team):
+        return None
+    from liza.store.team_files import read_view  # few blackboards belong to a team
+
+    return read_view(board.paths)
 
 
 def _print(lines: list[str], watch: bool) -> None:
@@ -63,11 +77,12 @@ def _print(lines: list[str], watch: bool) -> None:
             click.echo(line)
 
 
-def _write(rows: list[SessionRow], waiting: int, problems: list[Problem], at: datetime) -> None:
+def _write(rows: list[SessionRow], waiting: int, problems: list[Problem], at: datetime, team: Any) -> None:
     stopped = any(row.status == STOPPED for row in rows)
     listed = [envelope.session(row) for row in rows]
+    more = {"team": envelope.plain(team)} if team is not None else {}
     envelope.write(
-        "sessions", "open" if stopped else "ok", problems, sessions=listed, waiting=waiting, at=format_time(at)
+        "sessions", "open" if stopped else "ok", problems, sessions=listed, waiting=waiting, at=format_time(at), **more
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from liza.cli import daemon_status, envelope, session_table, show
+from liza.cli import daemon_status, envelope, session_table, show, team_lines
 from liza.cli.group import Call, plain
 from liza.cli.waiting import Waiting
 from liza.errors import LizaError, Unreadable
@@ -44,6 +44,9 @@ def command(call: Call) -> int:
         _breaker(status)
         _agents(status)
         _sessions(status)
+        if status.team is not None:
+            for line in team_lines.hosts(status.team, at):
+                click.echo(line)
         _scopes_and_inbox(status)
         _patterns(status)
         _warnings(status)
@@ -71,7 +74,7 @@ def status_facts(status: Status) -> dict[str, Any]:
         "sessions": [envelope.session(each) for each in status.sessions],
         "events_waiting": status.events_waiting,
         "hooks": [envelope.hooks(each) for each in status.hooks],
-    }
+    } | ({"team": envelope.plain(status.team)} if status.team is not None else {})
 
 
 def problems_of(status: Status) -> list[Problem | LizaError]:
@@ -84,11 +87,11 @@ def checkpoint_facts(halt: checkpoint.Checkpoint | None) -> dict[str, Any] | Non
     if halt is None:
         return None
     return {
-        "by": "liza" if halt.trip_id or halt.is_degraded else "human",
+        "by": "liza" if halt.trip_id or halt.lifts_itself else "human",
         "trip_id": halt.trip_id,
         "degraded": halt.fields.get("degraded"),
         "since": format_time(halt.since),
-    }
+    } | ({"partition": halt.fields["partition"]} if halt.is_partition else {})
 
 
 def _concerns(status: Status) -> list[str]:
@@ -122,11 +125,14 @@ def _agents(status: Status) -> None:
             show.warnings(["CHECKPOINT is missing although the breaker is open; to halt the agents: liza analyze"])
         return
     since = span_text(status.at - halt.since)
-    whose = f"by trip {halt.trip_id}" if halt.trip_id else "by on_degraded" if halt.is_degraded else "by a person"
+    own = "by on_degraded" if halt.is_degraded else "by on_partition" if halt.is_partition else "by a person"
+    whose = f"by trip {halt.trip_id}" if halt.trip_id else own
     click.echo(f"agents:  {click.style('halted', fg='red', bold=True)} {whose}, {since} ago (CHECKPOINT)")
     if halt.is_degraded:
         why = show.short(halt.fields["degraded"], 200)
         click.echo(f"  could not be evaluated: {why}; the halt ends with: liza analyze")
+    elif halt.is_partition:
+        click.echo(f"  {show.short(halt.fields['partition'], 300)}; the halt ends once it is reached: liza team status")
     elif trigger is None:
         release = show.DECIDE if status.is_halt_known else checkpoint.removal(status.paths.checkpoint)
         click.echo(f"  to continue: {release}")

@@ -198,9 +198,9 @@ def about_the_halt(halt: Checkpoint | None, trigger: Mapping[str, Any] | None) -
     elif halt is not None and halt.is_degraded:
         text = "the agents are halted until the blackboard can be evaluated (on_degraded: halt)"
         yield Cause("halt", "degraded", text, patience=_PATIENCE)
-    elif halt is not None and halt.trip_id is None:
+    elif halt is not None and halt.trip_id is None and not halt.is_partition:  # that one is reported as it is made
         yield Cause("halt", "person", "the agents are halted by a CHECKPOINT that a person created", patience=_PATIENCE)
-    elif halt is not None and trigger is None:
+    elif halt is not None and halt.trip_id is not None and trigger is None:
         trip = f"the CHECKPOINT of trip {halt.trip_id}, which is not open"
         text = f"the agents are halted by {trip}: see liza resolve"
         yield Cause("halt", f"trip {halt.trip_id}", text, patience=_BY_HAND)

@@ -19,6 +19,7 @@ from liza.daemon.options import Options
 from liza.daemon.reader import Reader
 from liza.daemon.schedule import LastCheck, Schedule
 from liza.daemon.sprint_changes import Decisions
+from liza.daemon.team import TEAM, Team
 from liza.daemon.timed_alarms import TIMED_ALARMS_EVERY, TimedAlarms
 from liza.errors import LizaError, LockTimeout
 from liza.rules.evaluate import RuleSet
@@ -57,6 +58,7 @@ class Checker:
         self._last_check = LastCheck(LAST_CHECK_EVERY)
         self._pipeline: Pipeline | None = None
         self._sources = engine.sources(paths)
+        self._team = Team(self.board, notifier, changes.wake)
         self._begun: set[str] = set()  # sections of sources that had records when the rules were loaded
         self._open: scope_trips.Open = {}  # trips of narrower scopes
         self._validation_pending = False  # the records of this document are validated when there is time
@@ -72,10 +74,17 @@ class Checker:
 
     def update(self, now: datetime) -> None:
         """Check if anything has changed or is due."""
+        acts = self._pipeline is not None and not self._observe
+        if acts and self._team.update(self.rules, self.document, now):
+            self.schedule.check_in(0.0, now)
         self._check_if_due(now)
         if self._update_sources(now):
             self._check_if_due(now)
         self._decisions.log(now)
+        self._team.offer(self.document, now)
+
+    def stop(self) -> None:
+        self._team.stop()
 
     def update_timed_alarms(self, now: datetime) -> None:
         """Report what changes by time alone."""
@@ -113,7 +122,7 @@ class Checker:
 
     def update_degraded(self, now: datetime) -> None:
         """Apply `on_degraded: halt` once an error has lasted for the grace period."""
-        errors = self._notifier.health.errors
+        errors = {what: each for what, each in self._notifier.health.errors.items() if what != TEAM}  # has on_partition
         if self._observe or (self.found is None and not errors):
             return
         lasting = [each for each in errors.values() if (now - each.since).total_seconds() >= GRACE]

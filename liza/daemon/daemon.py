@@ -80,6 +80,7 @@ class Watcher:
                 _load_what_a_trip_needs()
                 self.changes.wait(self._patience())
         finally:
+            self.checker.stop()
             self.notifier.stop()
             self.notifier.report(EventKind.STOPPED, f"no longer watching {self.paths.folder}")
             self.notifier.save_facts("stopped")

@@ -77,6 +77,9 @@ def _why(halt: Checkpoint, trigger: Mapping[str, Any] | None) -> Iterator[str]:
     elif halt.is_degraded:
         yield "Why: the blackboard cannot be evaluated (on_degraded: halt)."
         yield "Fix what liza status reports; the halt ends by itself."
+    elif halt.is_partition:
+        yield "Why: this host cannot reach its team (on_partition: halt)."
+        yield "Fix what liza team status reports; the halt ends by itself."
     elif halt.trip_id is None:
         yield "Why: a person created .liza/CHECKPOINT."
         yield "Decide, then run: rm .liza/CHECKPOINT"

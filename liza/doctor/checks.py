@@ -23,6 +23,7 @@ _HERE = {
     "hooks": "liza.doctor.hooks",
     "filesystem": "liza.doctor.filesystem",
     "clock": "liza.doctor.clock",
+    "team": "liza.doctor.team",
 }
 _ANYWHERE = {
     "inotify": "liza.doctor.inotify",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from liza.model import MAPPINGS, Number, Record
+from liza.model import FROM_HOST, MAPPINGS, Number, Record
 from liza.rules.derived import NOT_FINGERPRINTED
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ def _said(record: Record) -> str:
     if isinstance(kind, str) and (declared := _declared().get(kind)) is not None:
         identity += [record.get(name) for name in declared]
     else:
-        identity.append(details if isinstance(details, MAPPINGS) else record.fields)
+        own = {name: value for name, value in record.fields.items() if name != FROM_HOST}
+        identity.append(details if isinstance(details, MAPPINGS) else own)
     return _dumped(_plain(identity))
 
 

@@ -19,6 +19,7 @@ from liza.schema.budgets import BUDGETS, PRICES, set_budgets
 from liza.schema.kinds import OneOf
 from liza.schema.rules_form import PATTERNS, ROUNDS_PARAM, SAME, value_at
 from liza.schema.severities import SEVERITIES
+from liza.schema.teams import BLOCK as TEAM_BLOCK
 from liza.schema.walker import Each, Faults, Named, Shape, Table, unexpected
 from liza.text import value_text
 
@@ -170,6 +171,7 @@ BLOCKS: dict[str, Shape] = {
     "budgets": BUDGETS,
     "prices": PRICES,
     "transcripts": Table({"follow": kinds.flag}, closed=True),
+    "team": TEAM_BLOCK,
 }
 LOOP_BLOCKS = ("stagnation", "circuit_breaker")  # of loops
 RULE = Table(

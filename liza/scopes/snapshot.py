@@ -32,10 +32,14 @@ def snapshot_of(
             hint = f"begin each record of {name} with '- '; see: liza validate"
             raise Unreadable(f"{name} is not a list", hint=hint, file=document.file, line=line, column=column)
     snapshot = take_snapshot(document, check=check, now=now)
+    if os.path.isdir(board.paths.team):
+        from liza.scopes.shared import with_team  # few blackboards belong to a team
+
+        snapshot = snapshot._replace(sections=MappingProxyType(with_team(board, document.data)))
     snapshot = snapshot._replace(derived=derived(board.paths, document.data, rules, os.environ, now))
     section = document.data.get("circuit_breaker")
     if sections.history_of(section) and (whole := _with_files(board, section)) is not section:
-        snapshot = snapshot._replace(sections=MappingProxyType({**document.data, "circuit_breaker": whole}))
+        snapshot = snapshot._replace(sections=MappingProxyType({**snapshot.sections, "circuit_breaker": whole}))
     if "log" in rules.streams and os.path.exists(board.paths.log):
         log = parse_log(versions.read_stable(board.paths.log).raw, board.paths.log)
         snapshot = snapshot._replace(log=log.data)

@@ -31,6 +31,7 @@ class Board:
         self._postponed: list[Callable[[], None]] = []
         self.changes = 0  # that are in place: an error behind one does not mean that nothing was written
         self.rescued: list[str] = []  # versions saved from an interrupted write, for the caller to report
+        self.shared: object = None  # what is remembered of a team's records; see liza.scopes.shared
         self.stuck: list[str] = []  # what was there at the last write and cannot be removed, with what fixes it
 
     @classmethod

@@ -23,7 +23,7 @@ HALT_RESTORED = (
 _TRIP = rb"(?m)^trip: ([0-9a-f]{12})\s*$"
 _TIME = rb"(?m)\A(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)\s*$"
 _FIELD = rb"(?m)^(pattern|severity|message|tripped_by|restored): (.+?)\s*$"
-_DEGRADED = rb"(?m)\A[^\n]*\ndegraded: (.+?)\s*$"
+_DEGRADED = rb"(?m)\A[^\n]*\n(degraded|partition): (.+?)\s*$"
 _LONG = 2000  # characters of a person's message; what is read of the file holds it
 
 
@@ -46,6 +46,15 @@ class Checkpoint(NamedTuple):
         return "degraded" in self.fields
 
     @property
+    def is_partition(self) -> bool:
+        """It has no trip: this host could not reach its team, and it is removed as soon as it can."""
+        return "partition" in self.fields
+
+    @property
+    def lifts_itself(self) -> bool:
+        return self.is_degraded or self.is_partition
+
+    @property
     def since(self) -> datetime:
         return file_time(self.mtime)
 
@@ -65,7 +74,7 @@ def read(path: str) -> Checkpoint | None:
     found = re.finditer(_FIELD, head) if trip else ()
     fields = {each[1].decode(): each[2].decode(errors="replace") for each in found}
     if trip is None and (degraded := re.search(_DEGRADED, head)) is not None:
-        fields = {"degraded": degraded[1].decode(errors="replace")}
+        fields = {degraded[1].decode(): degraded[2].decode(errors="replace")}
     return Checkpoint(trip[1].decode() if trip else None, time[1].decode() if time else None, status.st_mtime, fields)
 
 
@@ -101,7 +110,7 @@ def make(path: str, trigger: Mapping[str, Any], is_committed: bool = False, rest
     A human's CHECKPOINT stays as it is: it halts just as well. One that an earlier trip of ours left is replaced.
     """
     there = read(path)
-    if there is not None and there.trip_id is None and not there.is_degraded:
+    if there is not None and there.trip_id is None and not there.lifts_itself:
         return
     if (
         there is not None
@@ -133,13 +142,20 @@ def make(path: str, trigger: Mapping[str, Any], is_committed: bool = False, rest
 
 def make_degraded(path: str, why: str, now: datetime) -> None:
     """Halt the agents because the blackboard cannot be evaluated; nothing is done where they are halted already."""
+    end = "fix the problem above; the halt ends at the next check that succeeds, for example: liza analyze"
+    _make_temporary(path, f"degraded: {one_line(why, _LONG)}", end, now)
+
+
+def make_partition(path: str, why: str, now: datetime) -> None:
+    """The same because the team cannot be reached."""
+    end = "the halt ends by itself once the daemon reaches the team's database; see: liza team status"
+    _make_temporary(path, f"partition: {one_line(why, _LONG)}", end, now)
+
+
+def _make_temporary(path: str, why: str, end: str, now: datetime) -> None:
     if read(path) is not None:
         return
-    text = (
-        f"{format_time(now)}\n"
-        f"degraded: {one_line(why, _LONG)}\n"
-        "resume: fix the problem above; the halt ends at the next check that succeeds, for example: liza analyze\n"
-    )
+    text = f"{format_time(now)}\n{why}\nresume: {end}\n"
     try:
         _write(path, text, replaces=False)
     except OSError as error:
@@ -148,11 +164,20 @@ def make_degraded(path: str, why: str, now: datetime) -> None:
 
 def lift_degraded(path: str) -> bool:
     """Let the agents continue once the blackboard can be evaluated again; True if they were halted for that."""
+    return _lift(path, lambda found: found.is_degraded)
+
+
+def lift_partition(path: str) -> bool:
+    """The same once the team can be reached again."""
+    return _lift(path, lambda found: found.is_partition)
+
+
+def _lift(path: str, is_meant: Callable[[Checkpoint], bool]) -> bool:
     there = read(path)
-    if there is None or not there.is_degraded:
+    if there is None or not is_meant(there):
         return False
     try:
-        return _take_away(path, lambda found: found.is_degraded)
+        return _take_away(path, is_meant)
     except OSError as error:
         raise _still_halted(path, error) from None
 

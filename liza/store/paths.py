@@ -71,6 +71,11 @@ class Paths(NamedTuple):
         return os.path.join(self.folder, "stopped")
 
     @property
+    def team(self) -> str:
+        """What a host of a team keeps; the folder exists only on one that has joined a team."""
+        return os.path.join(self.folder, "team")
+
+    @property
     def runs(self) -> str:
         return os.path.join(self.folder, "runs")
 

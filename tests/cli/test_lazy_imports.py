@@ -7,7 +7,18 @@ import pytest
 from tests.cli.run import installed, new_board
 
 WEB = ("liza.web", "starlette", "uvicorn", "sse_starlette", "anyio", "markdown_it")
-EXTRAS = (*WEB, "liza.mcp", "mcp", "mcp_types", "pydantic", "prometheus_client", "opentelemetry", "asyncio")
+EXTRAS = (
+    *WEB,
+    "liza.team",
+    "psycopg",
+    "liza.mcp",
+    "mcp",
+    "mcp_types",
+    "pydantic",
+    "prometheus_client",
+    "opentelemetry",
+    "asyncio",
+)
 HEAVY = (*EXTRAS, "yaml_rs", "ruamel", "rich", "watchdog", "filelock", "jinja2", "rapidfuzz", "lark", "yaml")
 
 

@@ -365,3 +365,23 @@ def test_every_object_of_the_page_is_used() -> None:
 
 def test_envelope_matches_the_page() -> None:
     assert tuple(name for name, _ in contract.ENVELOPE_FIELDS) == contract.ENVELOPE
+
+
+def test_json_of_a_team(shell: Shell) -> None:
+    from tests.team.hosts import Team
+
+    team = Team(shell.folder)
+    shell.ask("init")
+    for user in ("postgres", "postgres"):
+        shell.ask("team init", team.url(user), code=0)
+    shell.ask("team status", code=1)
+    shell.ask("team join", team.url(), "--host", "one", code=0)
+    (host,) = shell.ask("team status", code=0)["hosts"]
+    assert host["host"] == "one"
+    team.ask(
+        "insert into liza.trips (team, trip_id, trigger, evidence, host) values ('default', %s, '{}', '{}', 'x')",
+        "0" * 12,
+    )
+    assert shell.ask("team status", code=3)["trip"]["host"] == "x"
+    shell.ask("team prune", "--days", "30", code=0)
+    shell.ask("team leave", code=0)

@@ -18,8 +18,8 @@ __all__ = [
 
 Section = dict[str, Any]
 WITHOUT_TERMINAL = "without_terminal"  # a decision that perhaps no person made
-_DECISION = ("resolution", "resolved_at", "resolved_by", "cause", WITHOUT_TERMINAL)
-OF_TRIGGER = ("timestamp", "pattern", "severity", "message", "tripped_by")  # that its entry has, too
+DECISION = ("resolution", "resolved_at", "resolved_by", "cause", WITHOUT_TERMINAL)
+OF_TRIGGER = ("timestamp", "pattern", "severity", "message", "tripped_by", "host")  # that its entry has, too
 BY_HAND = "by hand"  # as resolved_by where the name is unknown
 MANUAL = "manual"  # the pattern of a trip for which a person named none
 
@@ -260,7 +260,7 @@ def _join_twins(entries: Iterable[Any]) -> tuple[list[Any], list[str]]:
         if twin is None:
             history.append(entry)
         else:
-            decision = {name: entry[name] for name in _DECISION if entry.get(name) is not None}
+            decision = {name: entry[name] for name in DECISION if entry.get(name) is not None}
             history[twin] = {**history[twin], **decision}
             notes.append(f"the resolution of {entry.get('pattern')} that was added by hand was merged with its trip")
     return history, notes

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from liza.model import MAPPINGS, VALUE, Match, Number, Record, parse_time, span_text
+from liza.model import FROM_HOST, MAPPINGS, VALUE, Match, Number, Record, parse_time, span_text
 from liza.scopes.sprint.shared_words import GAP, Shared, shared_words
 from liza.text import cut_line, number_text, plural, text_of
 from liza.toolerrors.errors import headline
@@ -20,7 +20,8 @@ _HEADLINES = 200  # texts of several lines that are searched for an error
 # What agents write about a problem, the most specific field first.
 SAID = ("reality", "question", "ambiguity", "gap", "what", "assumption", "error_pattern", "root_cause", "description")
 _STEP = ("tool", "input", "error")  # what there is to say about a step
-_KNOWN = ("timestamp", "task", "reporter", "type", "details", "session", "spec_ref", "id", "time")
+_NAMES = ((FROM_HOST, "Hosts"), ("session", "Sessions"), ("task", "Tasks"), ("reporter", "Reported by"))
+_KNOWN = (FROM_HOST, "timestamp", "task", "reporter", "type", "details", "session", "spec_ref", "id", "time")
 
 
 def evidence_facts(match: Match, trigger: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def _summary(
         named = ", ".join(f"{count:,} {kind}" if len(kinds) > 1 else kind for kind, count in kinds)
         yield "What happened", f"{plural(len(records), 'record')} ({named}); trips at {number_text(match.threshold)}"
         yield from _pace(records, trigger)
-    for field, title in (("session", "Sessions"), ("task", "Tasks"), ("reporter", "Reported by")):
+    for field, title in _NAMES:
         names = Counter(text_of(value) for record in records if (value := record.get(field)) is not None)
         if names:
             yield title, listed([f"{name} ({count})" if count > 1 else name for name, count in names.most_common()])
@@ -140,9 +141,15 @@ def _row(record: Record, text: str, shared: Shared) -> dict[str, Any]:
         "task": record.get("task"),
         "type": record.get("type") or record.stream,
         "text": cut_line(text, _SHOWN),
-        "reporter": record.get("reporter") or record.get("session"),
+        "reporter": _reporter(record),
         "time": record.get("timestamp") or record.get("time"),
     }
+
+
+def _reporter(record: Record) -> Any:
+    """Who reported it, and on which host of a team."""
+    name, host = record.get("reporter") or record.get("session"), record.fields.get(FROM_HOST)
+    return f"{_value_text(name)} on {host}" if host else name
 
 
 def _said(records: Sequence[Record], rows: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> list[dict[str, Any]]:

@@ -67,14 +67,14 @@ def resolve(
         entry = {**decided.trigger, **decision, "origin": Origin.COMMAND}
         if not terminal:
             alerts.append_alerts(board.paths, [("alarm", sections.without_terminal_text(entry))], now)
-        _follow_up(board, entry, now)
+        follow_up(board, entry, now)
         return Resolution(decided.trigger, checkpoint.read(board.paths.checkpoint))
     earlier = None if decided.completed is not None else _last_decision(board, decided.section)
     finished = decided.completed
     if finished is None and earlier is not None and _is_unfinished(board, earlier):
         finished = earlier
     if finished is not None:
-        _follow_up(board, finished, now)
+        follow_up(board, finished, now)
     return Resolution(None, checkpoint.read(board.paths.checkpoint), finished is not None, earlier)
 
 
@@ -148,7 +148,7 @@ def _is_unfinished(board: Board, entry: Mapping[str, Any]) -> bool:
     )
 
 
-def _follow_up(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
+def follow_up(board: Board, entry: Mapping[str, Any], now: datetime) -> None:
     """What follows from a decision that is on the blackboard. A step that fails keeps no other one from being done."""
     failed: list[LizaError] = []
     trip = str(entry["trip_id"]) if entry.get("trip_id") else None

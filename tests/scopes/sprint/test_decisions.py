@@ -66,7 +66,7 @@ def test_decision_by_hand_is_completed_after_another_trip(tmp_path: Path) -> Non
 def test_decision_of_a_killed_command_is_completed_after_another_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     first = board.trigger["trip_id"]
-    assert interleaved(board, RESOLVE, "before liza.scopes.sprint.resolve:_follow_up", KILL).code == -9
+    assert interleaved(board, RESOLVE, "before liza.scopes.sprint.resolve:follow_up", KILL).code == -9
     assert lines_on(board, first) == ["tripped"]
     board.add(*ASSUMPTION.records)
     assert board.analyze(now=LATER).code == 3
@@ -144,7 +144,7 @@ def test_changed_decision_is_not_confirmed(tmp_path: Path) -> None:
     """A killed command, and evidence that was added to its entry before the next check."""
     board = tripped(tmp_path)
     first = board.trigger["trip_id"]
-    interleaved(board, RESOLVE, "before liza.scopes.sprint.resolve:_follow_up", KILL)
+    interleaved(board, RESOLVE, "before liza.scopes.sprint.resolve:follow_up", KILL)
     board.edit('\n        retry_cluster: "', '\n        retry_cluster: "0123456789ab ')
     board.add(*ASSUMPTION.records)
     assert board.analyze(now=LATER).code == 3

@@ -15,10 +15,11 @@ from liza.schema.severities import SEVERITIES
 from liza.scopes.history.section import also_matched
 from liza.scopes.transition import Event
 from liza.text import cut as cut_text
-from liza.text import of_text, one_line, plural, printable
+from liza.text import of_text, one_line, plural, printable, some_of
 
 _COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
 LONG = 600  # characters of a message or a condition that are shown
+_STOPPED = 5  # sessions, claims, slices and loops that the first line names
 _GROUPS = 4  # of one rule, besides its first
 DECIDE = "liza resolve -m 'what was decided'"
 
@@ -31,6 +32,9 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
     elif verdict.matches:
         names = ", ".join(dict.fromkeys(match.rule.name for match in verdict.matches))
         echo(f"{bold('WOULD TRIP', 'red')}: {names} (dry run, nothing written)")
+    elif stopped := [f"{event.scope} {printable(event.name)}" for event in found.scoped if event.stops]:
+        word, note = ("WOULD STOP", " (dry run, nothing written)") if dry_run else ("STOPPED", "")
+        echo(f"{bold(word, 'red')}: {some_of(stopped, _STOPPED)}; no systemic pattern{note}")
     else:
         echo(bold("OK", "green") + ": no systemic pattern" + (" (dry run, nothing written)" if dry_run else ""))
     patterns(verdict.progress)

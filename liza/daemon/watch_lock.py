@@ -94,7 +94,9 @@ class WatchLock:
         lock = waiting_lock(self.paths)
         with contextlib.suppress(OSError):  # the daemon still waits for it, only unseen
             os.makedirs(os.path.dirname(lock), 0o700, exist_ok=True)
-            fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            if os.lstat(os.path.dirname(lock)).st_uid != os.geteuid():
+                return  # another user's
+            fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             try:
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -151,15 +153,24 @@ class WatchLock:
 
 
 def waiting_lock(paths: Paths) -> str:
-    """Among the user's own files, since there is no folder of the blackboard yet; never unlinked, and empty."""
-    return own_file(paths, "waiting", ".lock")
+    """Among the user's temporary files, since there is no folder of the blackboard yet; never unlinked, and empty."""
+    user = os.getuid()
+    run = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}"
+    if os.path.isdir(run):
+        return os.path.join(run, "liza", f"waiting-{_digest(paths)}.lock")
+    import tempfile
+
+    return os.path.join(tempfile.gettempdir(), f"liza-{user}", f"waiting-{_digest(paths)}.lock")
 
 
 def own_file(paths: Paths, prefix: str, suffix: str) -> str:
     """A file about a blackboard among the user's own, where no agent is expected to write."""
-    name = hashlib.sha256(os.fsencode(os.path.realpath(paths.folder))).hexdigest()[:16]
     home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
-    return os.path.join(home, "liza", f"{prefix}-{name}{suffix}")
+    return os.path.join(home, "liza", f"{prefix}-{_digest(paths)}{suffix}")
+
+
+def _digest(paths: Paths) -> str:
+    return hashlib.sha256(os.fsencode(os.path.realpath(paths.folder))).hexdigest()[:16]
 
 
 def _is_at(fd: int, path: str) -> bool:

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from liza.errors import LizaError
 from liza.scopes.records import Archived
 
+_STOPS = ("stopped", "opened", "disputed", "arch_stopped")
+
 
 class Event(NamedTuple):
     """Something that happened to one scope, for the log and for notifications."""
@@ -17,6 +19,11 @@ class Event(NamedTuple):
     task: str | None = None
     logged: Mapping[str, str] = {}  # more fields of its log entry
     alert: str | None = None  # the daemon's word for it, where people are alerted without a daemon too
+
+    @property
+    def stops(self) -> bool:
+        """Whether it stops the session, claim, slice or loop that it is about."""
+        return self.kind in _STOPS
 
 
 class Transition(NamedTuple):

@@ -75,6 +75,7 @@ def within_limits(document: Document, changed: Any) -> Document:
 
 def _load(raw: bytes, file: str) -> Any:
     read_limits.check_raw(raw, file)
+    text = ""
     try:
         text = decode(raw)
         return load(text)
@@ -83,12 +84,19 @@ def _load(raw: bytes, file: str) -> Any:
         if line is None and error.duplicate_key is not None:
             line, column = locate_duplicate(text, error.duplicate_key)
         raise Unreadable(
-            f"not valid YAML: {error.message}",
+            f"not valid YAML: {error.message}{_moved_comment(text, line)}",
             hint="correct that line, then run: liza validate",
             file=file,
             line=line,
             column=column,
         ) from None
+
+
+def _moved_comment(text: str, line: int | None) -> str:
+    """Where it is a comment in brackets that made a file invalid: who puts them there."""
+    near = text.splitlines()[max((line or 0) - 4, 0) : line] if line is not None else []
+    is_inside = any(re.search(r"[\[{][^\[\]{}#\n]{0,10000}\s#", each) for each in near)
+    return "; a comment is inside the brackets, where yq -Y puts one from behind them" if is_inside else ""
 
 
 def _wrong_content(raw: bytes, data: Any) -> str:

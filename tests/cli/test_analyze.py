@@ -1,10 +1,13 @@
 """`liza analyze`: one check, its output, and the effect of each option."""
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.cli.run import BIN
 from tests.scopes.sprint.cases import ASSUMPTION, EACH, RETRY, Case, board_with, tripped
 from tests.scopes.sprint.run import LATER, NOW, record, state
 
@@ -60,6 +63,40 @@ def test_consecutive_ok_checks_are_one_history_entry(tmp_path: Path) -> None:
     assert not board.checkpoint.exists()
     assert not board.report.exists()
     assert board.logged == []
+
+
+SCOPED = """\
+version: 1
+claims: {C-001: {status: OPEN, text: x, rounds: [ROUND, ROUND, ROUND]}}
+slices: {S-1: {attempts: [ATTEMPT, ATTEMPT, ATTEMPT]}}
+loops: {l1: {iterations: [{files_changed: 0}, {files_changed: 0}, {files_changed: 0}]}}
+""".replace("ROUND", "{objection: A, response: b}").replace("ATTEMPT", "{test: t, result: failed}")
+
+
+def test_check_that_stopped_a_scope_does_not_begin_with_ok(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    board.state.write_text(SCOPED)
+    names = "loop l1, claim C-001, slice S-1; no systemic pattern"
+    before = board.state.read_bytes()
+    assert board.analyze("--dry-run").out.startswith(f"WOULD STOP: {names} (dry run, nothing written)\n")
+    assert board.state.read_bytes() == before
+    ran = board.analyze()
+    assert (ran.code, ran.out.partition("\n")[0]) == (0, f"STOPPED: {names}")
+    assert board.analyze().out.startswith("OK: no systemic pattern\n")
+
+
+def test_file_that_yq_has_broken_names_yq(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    board.state.write_text("version: 1\nanomalies: []\nextra: {a: 1}  # a comment\n")
+    edit = ["yq", "-Y", "-i", ".version = 2", str(board.state)]
+    subprocess.run(edit, env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"}, check=True)
+    for command in ("analyze", "status"):
+        ran = board.run(command)
+        assert ran.code == 4
+        assert "state.yaml:3:" in ran.err
+        assert "yq -Y" in ran.err
+    board.state.write_text("version: 1\nextra: {a: [1\n")
+    assert "yq -Y" not in board.run("analyze").err
 
 
 def test_ok_checks_around_a_trip_are_separate_entries(tmp_path: Path) -> None:

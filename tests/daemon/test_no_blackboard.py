@@ -49,6 +49,15 @@ def test_waiting_daemon_has_a_status_and_can_be_stopped(tmp_path: Path) -> None:
     assert not (tmp_path / ".liza").exists()
 
 
+def test_waiting_daemon_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
+    (tmp_path / "board").mkdir()
+    with Daemon(tmp_path / "board", wait="waiting", env={"XDG_STATE_HOME": str(tmp_path / "state")}) as daemon:
+        assert not (tmp_path / "state").exists()
+        assert daemon.stop() == 0
+    assert not (tmp_path / "state").exists()
+    assert list((tmp_path / "board").iterdir()) == []
+
+
 def test_daemon_of_a_deleted_board_is_reported_waiting(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         delete_folder(board)

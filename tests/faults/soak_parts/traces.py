@@ -21,7 +21,7 @@ def leftovers(board: Watched) -> list[str]:
     for folder in (board.folder / "reports", board.folder / "backups"):
         found += [path for path in folder.glob("*") if path.name.startswith(".")]
     state = [path for path in (board.root / "state").rglob("*") if path.is_file()]
-    kept = ("waiting-*.lock", "reported-*.json", "key")  # a lock that is deleted may have two holders
+    kept = ("reported-*.json", "key")
     found += [path for path in state if not any(map(path.match, kept))]
     return [f"left behind: {path.relative_to(board.root)}" for path in sorted(found)]
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from select import poll
 from typing import NamedTuple
 
-from liza.clients import Client, find_client
+from liza.clients import Client, answer, find_client
 from liza.clients.event import CONTINUE, Action, Answer, Event, Kind, blocked, parse_payload, split_header
 from liza.clients.settings import STARTS
 from liza.halt import halt_reason, printable
@@ -72,7 +72,7 @@ def _answer(client_name: str, kind: str) -> Answer:
         if hold is None:
             return CONTINUE
     action = Action.END if policy == "end" else Action.BLOCK
-    return client.answer(event.name, action, hold.text)
+    return answer(client, event.name, action, hold.text)
 
 
 def _payload() -> dict[str, object]:
@@ -115,21 +115,21 @@ def _warning(board: str, client: Client, event: Event) -> Answer:
     """The warning of this session, which is given once."""
     from liza.text import file_name
 
-    halt = _session_halt(board, event.session) if client.can_warn(event.name) else None
+    halt = _session_halt(board, event.session) if event.name in client.SETTINGS.warns else None
     if halt is None:
         return CONTINUE
     remove_session_halt(os.path.join(board, "stopped"), file_name(event.session))
-    return client.answer(event.name, Action.WARN, f"liza: {halt.reason}")
+    return answer(client, event.name, Action.WARN, f"liza: {halt.reason}")
 
 
 def _wait(board: str, names: list[str], hold: Hold, seconds: float) -> Hold | None:
     """Hold the call until a person has decided; the reason again where the client would give up on the hook first."""
     until = time.monotonic() + seconds
     print(printable(hold.why), file=sys.stderr, flush=True)
-    answer = poll()
+    closed = poll()
     for stream in (1, 2):
-        answer.register(stream, 0)  # reported is only that the other end is closed: the client has ended
-    while time.monotonic() < until and not answer.poll(POLL * 1000):
+        closed.register(stream, 0)  # reported is only that the other end is closed: the client has ended
+    while time.monotonic() < until and not closed.poll(POLL * 1000):
         found = _hold(board, names)
         if found is None:
             return None

@@ -6,8 +6,8 @@ A new client is a module with what `Client` lists, and a loader of it here.
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from liza.clients.event import Action, Answer, Event
-from liza.clients.settings import HookProblem, Settings, Setup
+from liza.clients.event import CONTINUE, Action, Answer, Event, blocked, with_context
+from liza.clients.settings import STARTS, HookProblem, Settings, Setup
 
 
 class Client(Protocol):
@@ -19,11 +19,8 @@ class Client(Protocol):
     def read_event(self, payload: dict[str, Any]) -> Event:
         """The event that a hook was given; `InvalidEvent` where it lacks what every event has."""
 
-    def answer(self, name: str, action: Action, text: str) -> Answer:
-        """What its hook is to print for an event of that name."""
-
-    def can_warn(self, name: str) -> bool:
-        """Whether a warning in the answer to an event of that name reaches the model."""
+    def end_turn(self, name: str, text: str) -> Answer | None:
+        """The answer that ends the turn; None where an event of that name has none, so that it is refused."""
 
     def problems(self, setup: Setup) -> Iterator[HookProblem]:
         """What in the client's own settings keeps the hook from working."""
@@ -78,3 +75,14 @@ _LOADERS: dict[str, Callable[[], Client]] = {
     "opencode": _opencode,
 }
 NAMES = tuple(_LOADERS)
+
+
+def answer(client: Client, name: str, action: Action, text: str) -> Answer:
+    """What a client's hook is to print for an event of that name. Only what is about to begin can be refused."""
+    settings = client.SETTINGS
+    if action is Action.WARN and name in settings.warns:
+        return with_context(name, text)
+    if action is Action.END and (ended := client.end_turn(name, text)) is not None:
+        return ended
+    is_refused = action in (Action.BLOCK, Action.END) and settings.events.get(name) in STARTS
+    return blocked(text) if is_refused else CONTINUE

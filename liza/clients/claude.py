@@ -9,18 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.event import (
-    CONTINUE,
-    Action,
     Answer,
     Call,
     Event,
     Outcome,
-    blocked,
     event_of,
     required,
     seconds_of,
     text_field,
-    with_context,
 )
 from liza.clients.settings import HookProblem, McpServers, Settings, Setup, Transcripts
 from liza.model import mappings_in
@@ -43,6 +39,14 @@ SETTINGS = Settings(
         "SubagentStop": "note",
         "Stop": "note",
     },
+    warns=(
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PostToolBatch",
+        "UserPromptSubmit",
+        "SessionStart",
+    ),
     reach="for sessions that start in a subfolder or a linked worktree",
     tested="2.1.197",
     mcp=McpServers(".mcp.json", "../.claude.json", notes=("start claude here, and allow its new MCP server liza",)),
@@ -105,31 +109,14 @@ def result_text(response: Any) -> str:
 
 # --- answering --------------------------------------------------------------------------------------------------------
 
-_TAKES_CONTEXT = (
-    "PreToolUse",
-    "PostToolUse",
-    "PostToolUseFailure",
-    "PostToolBatch",
-    "UserPromptSubmit",
-    "SessionStart",
-)
-_BLOCKS = ("PreToolUse", "UserPromptSubmit")
 
+def end_turn(name: str, text: str) -> Answer | None:
+    """Only PostToolBatch ends a turn."""
+    if name != "PostToolBatch":
+        return None
+    import json
 
-def answer(name: str, action: Action, text: str) -> Answer:
-    """What to print for an event. Only PostToolBatch ends a turn; a call that was made is not refused any more."""
-    if action is Action.WARN and name in _TAKES_CONTEXT:
-        return with_context(name, text)
-    if action is Action.END and name == "PostToolBatch":
-        import json
-
-        return Answer(json.dumps({"continue": False, "stopReason": text}) + "\n")
-    return blocked(text) if action in (Action.BLOCK, Action.END) and name in _BLOCKS else CONTINUE
-
-
-def can_warn(name: str) -> bool:
-    """Whether a warning in the answer to this event reaches the model."""
-    return name in _TAKES_CONTEXT
+    return Answer(json.dumps({"continue": False, "stopReason": text}) + "\n")
 
 
 # --- health -----------------------------------------------------------------------------------------------------------

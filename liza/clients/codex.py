@@ -9,16 +9,11 @@ from typing import Any
 
 from liza.clients.claude import result_text
 from liza.clients.event import (
-    CONTINUE,
-    Action,
-    Answer,
     Call,
     Event,
-    blocked,
     event_of,
     required,
     text_field,
-    with_context,
 )
 from liza.clients.settings import HookProblem, McpServers, Settings, Setup, Transcripts
 
@@ -38,6 +33,7 @@ SETTINGS = Settings(
         "SubagentStop": "note",
         "Stop": "note",
     },
+    warns=("PreToolUse", "PostToolUse"),
     reach="for sessions that start in a linked worktree",
     tested="0.169.0",
     mcp=McpServers(".codex/config.toml", "config.toml", path=None),
@@ -65,20 +61,8 @@ def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:
     return (Call(text_field(payload, "tool_use_id"), tool, payload.get("tool_input"), result),)
 
 
-_TAKES_CONTEXT = ("PreToolUse", "PostToolUse")
-_BLOCKS = ("PreToolUse", "UserPromptSubmit")
-
-
-def answer(name: str, action: Action, text: str) -> Answer:
-    """What to print for an event. Codex has no answer that ends a turn: each further call is refused."""
-    if action is Action.WARN and name in _TAKES_CONTEXT:
-        return with_context(name, text)
-    return blocked(text) if action in (Action.BLOCK, Action.END) and name in _BLOCKS else CONTINUE
-
-
-def can_warn(name: str) -> bool:
-    """Whether a warning in the answer to this event reaches the model."""
-    return name in _TAKES_CONTEXT
+def end_turn(name: str, text: str) -> None:
+    """It has no answer that ends a turn: each further call is refused."""
 
 
 def problems(setup: Setup) -> Iterator[HookProblem]:

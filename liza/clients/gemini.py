@@ -13,18 +13,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.event import (
-    CONTINUE,
-    Action,
     Answer,
     Call,
     Event,
     Kind,
     Outcome,
-    blocked,
     event_of,
     required,
     text_field,
-    with_context,
 )
 from liza.clients.settings import DAY, HookProblem, McpServers, Settings, Setup, Transcripts
 
@@ -44,6 +40,7 @@ SETTINGS = Settings(
         "SessionEnd": "note",
         "AfterAgent": "note",
     },
+    warns=("AfterTool", "BeforeAgent"),
     reach="for sessions that start in a subfolder or a linked worktree",
     tested="0.61.0",
     mcp=McpServers(".gemini/settings.json", "settings.json"),
@@ -143,24 +140,15 @@ def _read_shell(text: str) -> tuple[str, Outcome]:
 
 # --- answering --------------------------------------------------------------------------------------------------------
 
-_TAKES_CONTEXT = ("AfterTool", "BeforeAgent")
-_BLOCKS = ("BeforeTool", "BeforeModel", "BeforeAgent")
 _ENDS = ("BeforeTool", "AfterTool", "BeforeModel")
 
 
-def answer(name: str, action: Action, text: str) -> Answer:
-    """What to print for an event. What ends a turn also refuses, for versions that do not know how to end one."""
-    if action is Action.WARN and name in _TAKES_CONTEXT:
-        return with_context(name, text)
-    if action is Action.END and name in _ENDS:
-        ends = {"continue": False, "stopReason": text, "decision": "deny", "reason": text}
-        return Answer(json.dumps(ends) + "\n", f"{text}\n", 2 if name in _BLOCKS else 0)
-    return blocked(text) if action in (Action.BLOCK, Action.END) and name in _BLOCKS else CONTINUE
-
-
-def can_warn(name: str) -> bool:
-    """Whether a warning in the answer to this event reaches the model."""
-    return name in _TAKES_CONTEXT
+def end_turn(name: str, text: str) -> Answer | None:
+    """What ends a turn also refuses, for versions that do not know how to end one."""
+    if name not in _ENDS:
+        return None
+    ends = {"continue": False, "stopReason": text, "decision": "deny", "reason": text}
+    return Answer(json.dumps(ends) + "\n", f"{text}\n", 2 if name.startswith("Before") else 0)
 
 
 # --- health -----------------------------------------------------------------------------------------------------------

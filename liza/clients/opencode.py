@@ -10,18 +10,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.event import (
-    CONTINUE,
-    Action,
-    Answer,
     Call,
     Event,
     Kind,
     Outcome,
-    blocked,
     event_of,
     required,
     text_field,
-    with_context,
 )
 from liza.clients.settings import HookProblem, McpServers, Settings, Setup
 from liza.clients.usage import read_tokens
@@ -41,6 +36,7 @@ SETTINGS = Settings(
         "session.idle": "note",
         "message.updated": "note",
     },
+    warns=("tool.execute.after",),
     reach="for sessions that start in a linked worktree",
     tested="1.18.33",
     mcp=McpServers("opencode.json", "opencode.json", ("mcp",), is_one_list=True),
@@ -86,17 +82,8 @@ def read_response(response: Any) -> tuple[str, Outcome]:
     return text, Outcome.FAILED if given.get("error") else Outcome.OK
 
 
-def answer(name: str, action: Action, text: str) -> Answer:
-    """What the plugin acts on: it throws what is refused, and appends a warning to the result that the model reads."""
-    if action is Action.WARN and name == "tool.execute.after":
-        return with_context(name, text)
-    is_begin = _KINDS.get(name) in (Kind.BEFORE, Kind.PROMPT)
-    return blocked(text) if action in (Action.BLOCK, Action.END) and is_begin else CONTINUE
-
-
-def can_warn(name: str) -> bool:
-    """Whether a warning in the answer to this event reaches the model."""
-    return name == "tool.execute.after"
+def end_turn(name: str, text: str) -> None:
+    """What is refused ends the turn with the next request to the model."""
 
 
 def problems(setup: Setup) -> Iterator[HookProblem]:

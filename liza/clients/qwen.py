@@ -11,18 +11,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from liza.clients.event import (
-    CONTINUE,
-    Action,
-    Answer,
     Call,
     Event,
     Kind,
     Outcome,
-    blocked,
     event_of,
     required,
     text_field,
-    with_context,
 )
 from liza.clients.gemini import read_response, setting, untrusted
 from liza.clients.settings import DAY, HookProblem, McpServers, Settings, Setup, Transcripts
@@ -42,6 +37,7 @@ SETTINGS = Settings(
         "SessionEnd": "note",
         "Stop": "note",
     },
+    warns=("PostToolUse", "PostToolUseFailure", "UserPromptSubmit"),
     reach="for sessions that start in a subfolder or a linked work tree",
     tested="0.15.10",
     mcp=McpServers(".qwen/settings.json", "settings.json"),
@@ -73,20 +69,8 @@ def _calls(name: str, payload: Mapping[str, Any]) -> tuple[Call, ...]:
     return (Call(text_field(payload, "tool_use_id"), tool, payload.get("tool_input"), result, outcome),)
 
 
-_TAKES_CONTEXT = ("PostToolUse", "PostToolUseFailure", "UserPromptSubmit")
-_BLOCKS = ("PreToolUse", "UserPromptSubmit")
-
-
-def answer(name: str, action: Action, text: str) -> Answer:
-    """What to print for an event. What is refused ends the turn with the next request to the model."""
-    if action is Action.WARN and name in _TAKES_CONTEXT:
-        return with_context(name, text)
-    return blocked(text) if action in (Action.BLOCK, Action.END) and name in _BLOCKS else CONTINUE
-
-
-def can_warn(name: str) -> bool:
-    """Whether a warning in the answer to this event reaches the model."""
-    return name in _TAKES_CONTEXT
+def end_turn(name: str, text: str) -> None:
+    """What is refused ends the turn with the next request to the model."""
 
 
 def problems(setup: Setup) -> Iterator[HookProblem]:

@@ -40,6 +40,7 @@ class Settings(NamedTuple):
     local: str  # below the project: a file that is not committed
     shared: str | None  # below the project: a file that is committed; None if the client has no such pair
     events: Mapping[str, str]  # each event with what it is to the hook
+    warns: tuple[str, ...]  # the events whose answer can put a text before the model
     reach: str  # which sessions a hook in the project does not cover
     tested: str  # the newest version that liza was tested with
     notes: tuple[str, ...] = ()  # what a person still has to do

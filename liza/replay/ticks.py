@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from liza.replay.svg import wide
+from liza.replay.svg_elements import wide
 
 EPOCH = datetime(1, 1, 1, tzinfo=UTC)  # a Monday, so that weeks begin with one
 _MICROSECOND, _SECOND, _DAY = timedelta(microseconds=1), 10**6, 86400 * 10**6

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from liza.model import Match, Reason, Record, Verdict
 from liza.replay.playback import RECORD, RESOLVE, Event, Played
-from liza.replay.svg import bar, clean, cut, plate, tag, wide, words
+from liza.replay.svg_elements import bar, clean, cut, plate, tag, wide, words
 from liza.replay.ticks import EPOCH, ticks, time_text
 from liza.text import of_text, plural
 

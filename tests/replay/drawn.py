@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from liza.replay.playback import RECORD, RESOLVE, Event, Trip, play
-from liza.replay.svg import wide
+from liza.replay.svg_elements import wide
 from liza.replay.timeline import LEFT, RIGHT, WIDTH, draw_timeline
 from liza.rules.evaluate import RuleSet
 from liza.scopes.rules_file import read_rules

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks import (
     analyze,
+    budgets,
     command,
     follow,
     group,
@@ -28,6 +29,7 @@ from liza.store.locate import FOLDER
 # Each gets an empty blackboard's folder to work in, and whether to skip measurements that take minutes.
 BENCHMARKS: dict[str, Callable[[str, bool], Sequence[tables.Table | tables.Figures | tables.Sheet]]] = {
     "analyze": analyze.run,
+    "budgets": budgets.run,
     "command": command.run,
     "follow": follow.run,
     "group": group.run,

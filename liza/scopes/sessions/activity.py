@@ -24,6 +24,11 @@ class Worked(NamedTuple):
     hours: float
 
 
+def quarter_of(time: str) -> str:
+    """The quarter of an hour of a time as liza writes it."""
+    return f"{time[:14]}{sum(time[14:16] >= start for start in ('15', '30', '45'))}"
+
+
 class Work:
     """The work of one session, in the order of its file."""
 
@@ -57,10 +62,10 @@ class Work:
 
     def quarters(self, since: str, starts: tuple[str, ...]) -> Iterator[Worked]:
         """The work after `since`, together for each quarter of an hour; at each time of `starts` another one begins."""
-        found: dict[tuple[str, int, tuple[bool, ...]], Worked] = {}
+        found: dict[tuple[str, ...], Worked] = {}
         for each in self.entries:
             if each.time > since:
-                quarter = (each.time[:14], int(each.time[14:16] or 0) // 15, tuple(each.time >= s for s in starts))
+                quarter = (quarter_of(each.time), *(start for start in starts if each.time >= start))
                 before = found.get(quarter)
                 steps, hours = (before.steps, before.hours) if before is not None else (0, 0.0)
                 found[quarter] = Worked(each.time, steps + each.steps, hours + each.hours)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from liza.clients.prices import Prices, cost_of
 from liza.model import MAPPINGS, Record, format_time, parse_time
 from liza.rules.evaluate import RuleSet
+from liza.rules.fields import LARGEST
 from liza.scopes.scope import Spent
+from liza.scopes.sessions.activity import quarter_of
 from liza.scopes.sessions.step_window import USAGE, StepWindow
 
 
@@ -66,18 +68,60 @@ class Entry(NamedTuple):
     fields: Mapping[str, Any]
 
 
-def usage_of(window: StepWindow, payer: str, terms: Terms, since: str = "") -> Iterator[Entry]:
-    """What one session used after `since`, for `payer` to count: itself, or the session that started it."""
+def usage_of(window: StepWindow, payer: str, terms: Terms, since: str = "") -> Sequence[Entry]:
+    """What one session used after `since`, for `payer` to count: itself, or the session that started it.
+
+    A look is about all sessions, of which few have changed since the last one: what the others used is kept.
+    """
+    wanted = (payer, terms, since)
+    known = next((entries for key, entries in window.spent if key == wanted), None)
+    if known is None:
+        known = tuple(_usage_of(window, payer, terms, since))
+        window.spent = [*window.spent[1 - _KEPT :], (wanted, known)]
+    return known
+
+
+def _usage_of(window: StepWindow, payer: str, terms: Terms, since: str) -> Iterator[Entry]:
     own = {"session": payer, **({"subagent": window.session} if payer != window.session else {})}
-    for line in window.usage:
+    starts = tuple(filter(None, (terms.midnight, terms.sprint)))
+    for line in _by_quarter(window.usage, since, starts):
         time = str(line.get("time"))
-        if time > since:
-            yield Entry(time, {**line, **own, **_common(line), **_priced(line, terms.prices), **_day(time, terms)})
+        yield Entry(time, {**line, **own, **_common(line), **_priced(line, terms.prices), **_day(time, terms)})
     about = {key: value for key in ("client", "name", "task") if (value := window.about.get(key)) is not None}
-    for worked in window.work.quarters(since, tuple(filter(None, (terms.midnight, terms.sprint)))):
+    for worked in window.work.quarters(since, starts):
         line = {"time": worked.time, **about}
         more = {**({"steps": worked.steps} if worked.steps else {}), "hours": worked.hours}
         yield Entry(worked.time, {**line, **own, **_common({**line, **own}), **more, **_day(worked.time, terms)})
+
+
+_KEPT = 3  # answers about one session: for the rules about it, for those about everyone, for a list
+_ADDED = ("tokens", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost")
+_ALIKE = ("model", "client", "name", "task", "loop")
+
+
+def _by_quarter(lines: Iterable[Mapping[str, Any]], since: str, starts: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:
+    """The entries after `since`, those of a quarter of an hour together by model: there may be hundreds of thousands.
+
+    One with a value that is no number stays by itself, so that rules can show it.
+    """
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for line in lines:
+        time = str(line.get("time"))
+        if time <= since:
+            continue
+        numbers = {name: value for name in _ADDED if (value := line.get(name)) is not None}
+        alike = tuple(line.get(name) for name in _ALIKE)
+        is_plain = all(each is None or isinstance(each, str) for each in alike)
+        if not is_plain or not all(type(each) in (int, float) and abs(each) < LARGEST for each in numbers.values()):
+            yield line
+            continue
+        key = (quarter_of(time), *(time >= start for start in starts), "cost" in numbers, *alike)
+        if (before := found.get(key)) is None:
+            found[key] = {**line, "time": time}
+        else:
+            before |= {name: before.get(name, 0) + value for name, value in numbers.items()}
+            before["time"] = max(before["time"], time)
+    yield from found.values()
 
 
 def records_of(entries: Iterable[Entry]) -> tuple[Record, ...]:

@@ -42,6 +42,7 @@ class StepWindow:
         self.reports_usage = False  # and what it uses
         self.degraded: str | None = None  # what the client no longer reports of it
         self.changes = 0  # of what rules see
+        self.spent: list[tuple[Any, Any]] = []  # what it used, as it was asked for since the last line
         self._has_ids = False  # a transcript reports what it uses
         self._usage: dict[Any, Mapping[str, Any]] = {}  # by its id; of an entry without one by its number
         self._since = ""
@@ -60,6 +61,7 @@ class StepWindow:
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Take in one line of the session's file."""
+        self.spent = []
         self.about |= {key: value for key in ABOUT if isinstance(value := line.get(key), str)}
         is_from_hook = self._enter_event(line.get("event"))
         if isinstance(time := line.get("time"), str):

@@ -3,12 +3,14 @@
 import json
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from liza.clients.usage import Usage
-from liza.scopes.sessions.spending import day_of
+from liza.scopes.sessions.spending import Terms, day_of
 from liza.store.session_halt import read_session_halt
+from liza.store.steps import append_lines
 from tests.cli.run import Result, installed, liza
 from tests.scopes.sessions.team import Seen, Team, moment
 
@@ -202,6 +204,27 @@ def test_stats_show_what_was_used_and_of_which_budget(tmp_path: Path) -> None:
     assert ("$2.50 of $50.00" in out, "$2.50+" in out, "no price" in out) == (True, True, True)
 
 
+def test_entries_of_a_quarter_of_an_hour_are_one_record(tmp_path: Path) -> None:
+    """A team has hundreds of thousands; the day and the sprint begin within a quarter, too."""
+    team = Team(tmp_path / "p", "")
+    lines: list[Any] = [{"tokens": 100, "cost": 0.5}, {"tokens": 9, "model": "b"}, {"tokens": 7}, {"tokens": "9"}]
+    for minute in (1, 14, 15, 31, 33):
+        time = f"2026-03-10T12:{minute}:00Z" if minute > 9 else f"2026-03-10T12:0{minute}:00Z"
+        append_lines(team.paths, "a", [{"session": "a", "note": "usage", "time": time, **line} for line in lines])
+    append_lines(team.paths, "a", [{"session": "a", "note": "usage", "model": [3], "time": 3, "tokens": 1}])
+    terms = Terms(midnight="2026-03-10T12:32:00Z", sprint="2026-03-10T12:10:00Z")
+    found = [(each.time[14:16], each.fields["tokens"]) for each in team.monitor.usage(terms)]
+    apart = [(minute, tokens) for minute in ("01", "14", "15", "31", "33") for tokens in (100, 9, 7, "9")]
+    assert sorted(found, key=str) == sorted([*apart, ("", 1)], key=str)
+    whole = [(each.fields["tokens"], each.fields.get("cost")) for each in team.monitor.usage(Terms(sprint="2026"))]
+    assert sorted(whole, key=str) == sorted(
+        [(n * tokens, cost and n * cost) for tokens, cost in ((100, 0.5), (9, None), (7, None)) for n in (2, 1, 2)]
+        + [("9", None)] * 5 + [(1, None)], key=str,
+    )  # fmt: skip
+    team.use("a", moment("2026-03-10T12:14:30Z"), Usage(1000, 0))
+    assert sum(each.fields["tokens"] == 1014 for each in team.monitor.usage(Terms(sprint="2026"))) == 1
+
+
 # --- the day ----------------------------------------------------------------------------------------------------------
 
 ZONES = {
@@ -268,7 +291,6 @@ def test_day_has_no_gap_where_the_clock_is_changed(hours: int) -> None:
 
 def test_hours_leave_out_what_waits_for_a_person(tmp_path: Path) -> None:
     team = Team(tmp_path / "p", "")
-    from liza.store.steps import append_lines
 
     def note(what: str, at: str) -> None:
         append_lines(team.paths, "a", [{"time": at, "session": "a", "note": what}])

@@ -126,7 +126,7 @@ def check(
     """
     pipeline = Pipeline(board, rules, acts=not dry_run)
     result, document = _look(pipeline, now) if dry_run else _look_and_act(pipeline, now, record_check)
-    return _with_problems(result, document, now) if find_problems else result
+    return with_problems(result, document, now) if find_problems else result
 
 
 def _look(pipeline: Pipeline, now: datetime) -> tuple[Check, Document]:
@@ -247,7 +247,7 @@ def _restore(board: Board, document: Document) -> list[str]:
     return []
 
 
-def _with_problems(result: Check, document: Document, now: datetime) -> Check:
+def with_problems(result: Check, document: Document, now: datetime) -> Check:
     """Add the problems of the records and the positions of the sections, after all that is urgent."""
     whole = take_snapshot(document, now=now)
     return result._replace(snapshot=result.snapshot._replace(problems=whole.problems, spans=whole.spans))

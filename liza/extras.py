@@ -6,12 +6,18 @@ from importlib.util import find_spec
 from liza.errors import Refused
 
 # A module of each extra in pyproject.toml by which it is known to be installed.
-EXTRAS = {"mcp": ("mcp",)}
+EXTRAS = {
+    "mcp": ("mcp",),
+    "metrics": ("prometheus_client", "opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+}
 
 
 def has_extra(name: str) -> bool:
     """Whether the packages of an extra are installed; none of them is imported."""
-    return all(find_spec(module) is not None for module in EXTRAS[name])
+    try:
+        return all(find_spec(module) is not None for module in EXTRAS[name])
+    except ModuleNotFoundError:  # a package above one of them is missing
+        return False
 
 
 def require_extra(name: str, what: str) -> None:

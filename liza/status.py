@@ -129,7 +129,11 @@ def read_status(board: Board, at: datetime) -> Status:
         found = check(board, rules, at, dry_run=True)
     except Unreadable as error:
         raise add_waiting(error, board) from None
-    found = found._replace(error=broken or overrun(rules, board.paths.rules))
+    return describe(board, at, rules, found._replace(error=broken or overrun(rules, board.paths.rules)))
+
+
+def describe(board: Board, at: datetime, rules: RuleSet, found: Check) -> Status:
+    """What lies beside the board, for a check that was made already; writes nothing."""
     halt, waiting = checkpoint.read(board.paths.checkpoint), read_waiting(board)
     status = Status(board.paths, at, rules, found, halt, waiting, read_daemon(board.paths))
     if os.path.isdir(board.paths.team):

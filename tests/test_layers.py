@@ -19,6 +19,7 @@ MODULES = {
 # From the top to the bottom; a module may import from its own layer and from those below.
 LAYERS = (
     ("cli", "mcp", "web"),
+    ("metrics", "telemetry"),
     ("api", "doctor", "status"),
     ("daemon", "run", "replay"),
     ("team",),
@@ -60,6 +61,8 @@ SCOPE_USERS = {
     **dict.fromkeys(
         tuple(f"liza.cli.{name}" for name in ("ingest", "session", "sessions", "session_replay")), ("sessions",)
     ),
+    **dict.fromkeys(("liza.metrics", "liza.telemetry"), ("sessions",)),
+    "liza.metrics.facts": ("sprint",),
     "liza.mcp": ("claims", "slices"),  # its tools record attempts and rounds
     "liza.team": ("sprint",),  # only the sprint's trips are the team's
     "liza.run": ("loops", "slices", "sessions"),  # `liza run` records a loop, its tests and its tool calls

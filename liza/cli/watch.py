@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from liza.cli import daemon_status, envelope, show
+from liza.cli.followers import Followers
 from liza.cli.group import common, root_of
 from liza.cli.watch_screen import View
 from liza.clients.install import program_path
@@ -21,7 +22,8 @@ from liza.daemon.options import Options
 from liza.daemon.status import DaemonState, read_daemon
 from liza.daemon.systemd_unit import systemd_unit
 from liza.daemon.test_message import send_test_message
-from liza.errors import NoBlackboard, WrongUsage
+from liza.errors import NoBlackboard, Refused, WrongUsage
+from liza.extras import require_extra
 from liza.model import format_time
 from liza.store.locate import FOLDER
 from liza.store.paths import Paths, find
@@ -47,6 +49,7 @@ _EXIT_CODES = {DaemonState.RUNNING: 0, DaemonState.WAITING: 0, DaemonState.DEGRA
     help="Seconds between two checks.",
 )
 @click.option("--observe", is_flag=True, help="Evaluate and notify, never halt.")
+@click.option("--metrics", metavar="FILE", help="Keep FILE up to date for node_exporter's textfile collector.")
 @click.option("--test-message", is_flag=True, help="Send a message to every target under notify: in rules.yaml.")
 @click.option("--print-unit", is_flag=True, help="Print a systemd user unit for this blackboard.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, one object per line; with --status one object.")
@@ -63,6 +66,7 @@ def command(
     poll: bool,
     interval: float,
     observe: bool,
+    metrics: str | None,
     test_message: bool,
     print_unit: bool,
     as_json: bool,
@@ -82,8 +86,7 @@ def command(
     if sum((detached, stop, restart, status, once, test_message, print_unit)) > 1:
         several = "--background, --stop, --restart, --status, --once, --test-message and --print-unit"
         raise WrongUsage(f"only one of {several} at a time")
-    if not 0.05 <= interval <= 3600:
-        raise WrongUsage(f"--interval: expected 0.05 to 3600 seconds, got {interval:g}")
+    options = _checked(Options(interval, poll, observe, metrics), once)
     paths = find(directory or root_of(ctx)) if once or test_message else _paths(directory or root_of(ctx))
     if print_unit:
         click.echo(systemd_unit(paths, program_path()), nl=False)
@@ -94,7 +97,6 @@ def command(
         return _stop(paths, as_json)
     if status:
         return _status(paths, as_json)
-    options = Options(interval, poll, observe)
     if once:
         return _once(paths, options, as_json)
     if restart:
@@ -115,12 +117,38 @@ def _paths(root: str | None) -> Paths:
         return Paths(os.path.join(os.path.abspath(folder), FOLDER))
 
 
+def _checked(options: Options, once: bool) -> Options:
+    """The options as the daemon takes them, wherever its own folder is."""
+    if not 0.05 <= options.interval <= 3600:
+        raise WrongUsage(f"--interval: expected 0.05 to 3600 seconds, got {options.interval:g}")
+    if options.metrics is None:
+        return options
+    if once:
+        raise WrongUsage("--metrics is for a daemon that keeps running, not for --once")
+    require_extra("metrics", "--metrics")
+    file = os.path.abspath(options.metrics)
+    if not os.path.isdir(os.path.dirname(file)):
+        hint = "create it, or name the folder of node_exporter's textfile collector"
+        raise Refused(f"--metrics: there is no folder for {file}", hint=hint)
+    return options._replace(metrics=file)
+
+
 def _watch(watcher: Watcher) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: watcher.stop())
     signal.signal(signal.SIGHUP, lambda *_: watcher.renew())
     gc.enable()  # unlike other commands this one runs for long
-    watcher.run()
+    followers, draw = Followers(watcher), watcher.after_tick
+
+    def after_tick() -> None:
+        draw()
+        followers.look()
+
+    watcher.after_tick = after_tick
+    try:
+        watcher.run()
+    finally:
+        followers.stop()
     return 0
 
 

@@ -5,6 +5,7 @@ scopes and the inbox come after that, and nothing here waits for the lock.
 """
 
 import os
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -44,6 +45,7 @@ class Checker:
         self.board = Board(paths, blocking=False)
         self.schedule = Schedule()
         self.count = 0
+        self.seconds = 0.0  # that all checks took
         self.found: Check | None = None  # by the last check
         self.seen: dict[str, Any] = {}  # the version of each file that was checked
         self.has_applied = False  # the last check applied records from the inbox: they are not evaluated yet
@@ -66,6 +68,11 @@ class Checker:
     @property
     def document(self) -> Document | None:
         return self._reader.document
+
+    @property
+    def open_scopes(self) -> Mapping[str, str]:
+        """The open trips of narrower scopes, as text by an id that begins with the kind of scope."""
+        return self._open
 
     @property
     def rules(self) -> RuleSet:
@@ -187,11 +194,15 @@ class Checker:
     # --- one check --------------------------------------------------------------------------------------------------
 
     def _check(self, pipeline: Pipeline, now: datetime) -> None:
-        for _ in range(_TRIES):
-            with suppress(StaleVerdict):
-                self._check_now(pipeline, now)
-                return
-        self.schedule.check_in(0.0, now)
+        began = time.monotonic()
+        try:
+            for _ in range(_TRIES):
+                with suppress(StaleVerdict):
+                    self._check_now(pipeline, now)
+                    return
+            self.schedule.check_in(0.0, now)
+        finally:
+            self.seconds += time.monotonic() - began
 
     def _check_now(self, pipeline: Pipeline, now: datetime) -> None:
         try:

@@ -213,6 +213,7 @@ class Watcher:
             "observe": self.options.observe,
             "last_check": format_time(self.found.verdict.checked_at) if self.found else None,
             "checks": self.checker.count,
+            "check_seconds": round(self.checker.seconds, 3),
             "seen": identity.mtime_ns if identity is not None else None,
         }
 

@@ -5,6 +5,7 @@ token that is shown on the terminal (in the first address, then as a cookie), or
 address of this server, so that no other site's name leads here; and what changes something must come from our page.
 """
 
+import os
 import secrets
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from liza.web.page import render_message
 
+METRICS = "/metrics"
 PUBLIC = ("/page.css",)  # what says nothing about the blackboard
 _POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -58,6 +60,7 @@ class Access:
         self.cookie = secrets.token_urlsafe(24)
         self.form_token = secrets.token_urlsafe(24)
         self._host = host
+        self._scraper = os.environ.get("LIZA_METRICS_TOKEN") or ""
         self._once: set[str] = set()
         self._wrong = Limit(30, 60.0)
 
@@ -85,7 +88,7 @@ class Access:
         """Why a request is not let in, or where it goes first; None if it is."""
         if not self.is_own_host(request.headers.get("host", "")):
             return refused(421, "Wrong address", "This server does not answer to that name.")
-        if request.url.path in PUBLIC:
+        if request.url.path in PUBLIC or (request.url.path == METRICS and self._is_scraper(request)):
             return None
         if (token := request.query_params.get("token")) is not None:
             return self._enter(request, token)
@@ -117,6 +120,11 @@ class Access:
         if scheme.lower() == "bearer":
             return same(given, self.token)
         return same(request.cookies.get(self.cookie_name, ""), self.cookie)
+
+    def _is_scraper(self, request: Request) -> bool:
+        """Whether Prometheus sent its own token, which stays the same over restarts and opens the metrics alone."""
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        return bool(self._scraper) and scheme.lower() == "bearer" and same(given, self._scraper)
 
     def _is_ours(self, request: Request) -> bool:
         """Whether our own page sent it, as the browser says. A form token is checked with the form."""

@@ -7,10 +7,11 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from liza.cli.envelope import plain
+from liza.extras import has_extra, install_command
 from liza.store.paths import Paths
 from liza.web.access import Access, Guard
 from liza.web.decide import Desk, decide
@@ -38,6 +39,7 @@ def routes() -> Sequence[BaseRoute]:
         Route("/status.json", show_model),
         Route("/events", show_events),
         Route("/decide", decide, methods=["POST"]),
+        Route("/metrics", show_metrics),
         Route("/page.css", show_style),
         Route("/page.js", show_script),
     ]
@@ -52,6 +54,14 @@ async def show_page(request: Request) -> Response:
 async def show_model(request: Request) -> Response:
     view = await run_in_threadpool(request.app.state.site.view)
     return JSONResponse(plain(view.model))
+
+
+async def show_metrics(request: Request) -> Response:
+    """For Prometheus, where its packages are installed."""
+    if not has_extra("metrics"):
+        return PlainTextResponse(f"it needs: {install_command('metrics')}\n", 501)
+    site: Site = request.app.state.site
+    return Response(await run_in_threadpool(site.metrics), media_type="text/plain; version=1.0.0; charset=utf-8")
 
 
 async def show_style(request: Request) -> Response:

@@ -54,6 +54,14 @@ class Site:
                 self._seen = seen
             return self._view
 
+    def metrics(self) -> bytes:
+        """The same as numbers, for Prometheus; it needs the extra `metrics`."""
+        from liza.metrics.collect import render
+        from liza.metrics.facts import read_facts
+
+        with self._lock:
+            return render(read_facts(self.paths, self._clock()))
+
     def forget(self) -> None:
         """Have the next view made anew: something beside the blackboard has changed."""
         with self._lock:

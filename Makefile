@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.installed
 BENCH_STAMP := .venv/.installed-for-bench
 
-.PHONY: install demo test fmt packs snapshots faults attack clients bench soak dist clean tools
+.PHONY: install demo test fmt packs snapshots screenshots faults attack clients bench soak dist clean tools
 
 install: $(STAMP)
 
@@ -52,6 +52,10 @@ snapshots: install
 	$(BIN)/python -m tests.cli.help
 	$(BIN)/python -m tests.docs.schema
 	$(BIN)/python -m tests.transcript
+
+# Renew the pictures of the dashboard, from a real run in Chromium.
+screenshots: install
+	$(BIN)/python -m tests.web.screenshots
 
 # Slow tests: kill -9, races, full disks, and generated cases with a large budget.
 faults: install tools

@@ -55,7 +55,7 @@ const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 function ago(moment) {
   const seconds = Math.max(0, Math.round((Date.now() - moment) / 1000));
   const [size, unit] = UNITS.find(([each]) => seconds >= each) ?? [1, "s"];
-  return seconds < 2 ? "now" : `${Math.floor(seconds / size)} ${unit} ago`;
+  return seconds < 2 ? "just now" : `${Math.floor(seconds / size)} ${unit} ago`;
 }
 
 function showTimes() {

@@ -23,6 +23,7 @@ STORY = (
     r"coder-3 +imported 3 rows",
     r"breaker: OK",
     r"process \d+ has ended",
+    r"liza serve",
 )
 
 

@@ -24,6 +24,7 @@ class Live:
         self._site = site
         self._waiting: set[asyncio.Event] = set()
         self._looking: asyncio.Task[None] | None = None
+        self._written: tuple[int, int, str] | None = None  # the last message: of a version, for a known one
 
     @property
     def is_full(self) -> bool:
@@ -42,6 +43,14 @@ class Live:
                 changed.clear()
         finally:
             self._waiting.discard(changed)
+
+    def message(self, view: View, known: int) -> str:
+        """What is newer than a known version; most browsers know the same one, so it is written once for them."""
+        if self._written is None or self._written[:2] != (view.version, known):
+            newer = {name: html for name, html in view.sections.items() if view.changed[name] > known}
+            message = {"version": view.version, "title": title_of(view.model), "sections": newer}
+            self._written = view.version, known, json.dumps(message)
+        return self._written[2]
 
     async def _look(self) -> None:
         version = 0
@@ -66,9 +75,7 @@ async def show_events(request: Request) -> Response:
         async for view in live.views():
             if view.version != sent:
                 known = sent if sent < view.version else 0  # a higher one is of a server that has ended
-                newer = {name: html for name, html in view.sections.items() if view.changed[name] > known}
                 sent = view.version
-                message = {"version": sent, "title": title_of(view.model), "sections": newer}
-                yield ServerSentEvent(json.dumps(message), event="page", id=str(sent))
+                yield ServerSentEvent(live.message(view, known), event="page", id=str(sent))
 
     return EventSourceResponse(events(), ping=15)

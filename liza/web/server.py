@@ -1,6 +1,7 @@
 """`liza serve`: the application on a socket, until a signal ends it."""
 
 import contextlib
+import os
 import socket
 from collections.abc import Callable
 
@@ -23,6 +24,7 @@ def serve(
     show_code: Callable[[str], None],
 ) -> None:
     """Serve the page until a signal; `announce` gets the secrets and the address, once requests are accepted."""
+    os.nice(5)  # the daemon beside it comes first: a halt waits for no page
     listening = _listen(host, port)
     with contextlib.closing(listening):
         access = Access(host, listening.getsockname()[1])

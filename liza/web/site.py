@@ -14,7 +14,7 @@ from liza.web.model import read_page
 from liza.web.page import render_sections
 
 _OLDEST = 5.0  # seconds after which it is made again though no file has changed: time alone changes some of it
-_SHARE = 10.0  # a model that takes long is made less often: at most this part of the time goes into it
+_OFTEN = 1.0  # seconds between two views of what agents do
 
 
 class View(NamedTuple):
@@ -41,17 +41,17 @@ class Site:
         self._clock = clock
         self._lock = threading.Lock()
         self._view: View | None = None
-        self._seen: Any = None
+        self._urgent: Any = None  # what was there when the view was made
+        self._steps: Any = None
         self._made, self._took = 0.0, 0.0
 
     def view(self) -> View:
         """The newest version, at most a moment old."""
         with self._lock:
-            seen = self._fingerprint()
-            age = time.monotonic() - self._made
-            if self._view is None or (age > self._took and (seen != self._seen or age > self._patience)):
+            urgent, steps = self._fingerprints()
+            if self._view is None or self._is_due(urgent, steps):
                 self._view = self._make(self._view)
-                self._seen = seen
+                self._urgent, self._steps = urgent, steps
             return self._view
 
     def metrics(self) -> bytes:
@@ -62,14 +62,17 @@ class Site:
         with self._lock:
             return render(read_facts(self.paths, self._clock()))
 
+    def _is_due(self, urgent: Any, steps: Any) -> bool:
+        """A change of the breaker is shown at once; what agents do all the time once a second, or less often where a
+        model takes long, so that little of the machine's time goes into it."""
+        age = time.monotonic() - self._made
+        wait = self._took if urgent != self._urgent else max(_OFTEN, 4 * self._took) if steps != self._steps else None
+        return age > (max(_OLDEST, 10 * self._took) if wait is None else wait)
+
     def forget(self) -> None:
         """Have the next view made anew: something beside the blackboard has changed."""
         with self._lock:
-            self._seen, self._took = None, 0.0
-
-    @property
-    def _patience(self) -> float:
-        return max(_OLDEST, _SHARE * self._took)
+            self._urgent, self._took = None, 0.0
 
     def _make(self, before: View | None) -> View:
         begun = time.monotonic()
@@ -83,18 +86,15 @@ class Site:
             return before._replace(model=model)
         return View(version, model, sections, changed)
 
-    def _fingerprint(self) -> Any:
-        """What differs when a file has changed that the page shows; cheap enough for four times a second."""
+    def _fingerprints(self) -> tuple[Any, Any]:
+        """What differs when a file has changed that the page shows: of the breaker, and of what agents do all the time.
+        Cheap enough for four times a second."""
         paths = self.paths
-        files = (
-            paths.state, paths.log, paths.rules, paths.checkpoint, paths.report, paths.watch_json, paths.inbox,
-            paths.stopped, paths.spool,
-        )  # fmt: skip
-        found: list[Any] = [_stat(path) for path in files]
-        found.append(is_locked(paths.watch_lock))
+        urgent = [_stat(path) for path in (paths.state, paths.rules, paths.checkpoint, paths.report, paths.stopped)]
+        steps: list[Any] = [_stat(path) for path in (paths.log, paths.watch_json, paths.inbox, paths.spool)]
         with suppress(OSError), os.scandir(paths.steps) as entries:
-            found.append(sorted((entry.name, _stat(entry.path)) for entry in entries))
-        return found
+            steps += sorted((entry.name, _stat(entry.path)) for entry in entries)
+        return [*urgent, is_locked(paths.watch_lock)], steps
 
 
 def _stat(path: str) -> tuple[int, int, int]:

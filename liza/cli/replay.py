@@ -169,7 +169,7 @@ def _print(take: _Take, known: Recording, start: datetime | None, session: str |
         click.echo(f"  {mark} {format_time(trip.at)}  {trip.rule.name:<{width}}  {near}  {_record(trip)}  {about}")
         for other in trip.joined:
             near = of_text(other.match.value, other.match.threshold)
-            click.echo(f"      {format_time(other.at)}  {other.match.rule.name}  {near}  joins it")
+            click.echo(f"      {format_time(other.at)}  {other.match.rule.name}  {near}  also matches")
         click.echo(f"      {_end(trip)}{_as_recorded(trip, known)}")
     for each in take.played.observed:
         if start is None or each.at >= start:

@@ -125,7 +125,7 @@ def leave_command(call: Call) -> int:
     if call.as_json:
         envelope.write("team leave", "left", warnings)
         return 0
-    click.echo("left the team; this blackboard is judged alone from now on")
+    click.echo("left the team; this blackboard is evaluated on its own from now on")
     show.warnings(warnings)
     return 0
 

@@ -20,7 +20,7 @@ def daemon(paths: Paths, now: datetime) -> Iterator[Finding]:
         text = f"process {one_line(found.facts.get('pid'))} is gone: killed, or the machine went down"
         yield Finding("daemon", Level.ERROR, text, _START)
     else:
-        yield Finding("daemon", Level.WARNING, "none is running: only liza analyze finds patterns", _START)
+        yield Finding("daemon", Level.WARNING, "not running: patterns are found only when liza analyze is run", _START)
     if found.intruder_text:
         hint = f"kill {found.intruder}, then: {_START}"
         yield Finding("daemon", Level.ERROR, found.intruder_text, hint, paths.watch_lock)

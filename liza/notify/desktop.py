@@ -33,7 +33,7 @@ class Desktop(NamedTuple):
         except DBusErrorResponse as error:
             raise NotSent(f"no notification service ({error.name.rpartition('.')[2]})", retry=True) from None
         except OSError as error:
-            raise NotSent(f"no answer ({type(error).__name__}), so it may be shown", retry=False) from None
+            raise NotSent(f"no answer ({type(error).__name__}), so it may have been shown", retry=False) from None
         finally:
             connection.close()
 

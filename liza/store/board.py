@@ -96,7 +96,7 @@ class Board:
             # A breaker that has tripped before does not lose its section by itself: what we see is not all of the file.
             raise Unreadable(
                 f"there is no circuit_breaker section, yet {self.paths.reports}/ holds reports of earlier trips",
-                hint="restore the section from a backup or from git; to start anew, move the old reports away",
+                hint="restore the section from a backup or from git; to start over, move the old reports away",
                 file=self.paths.state,
             )
         return document

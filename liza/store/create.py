@@ -62,7 +62,7 @@ def create(root: str, goal: str | None) -> Created:
         for path in reversed(made):
             with suppress(OSError):
                 (os.rmdir if path == folder else os.unlink)(path)
-        raise Refused(f"{folder} could not be filled: {error.strerror}", hint="free some disk space") from None
+        raise Refused(f"no files could be created in {folder}: {error.strerror}", hint="free some disk space") from None
     return Created(tuple(path for path in made if path != folder), _above(project))
 
 

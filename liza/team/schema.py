@@ -143,4 +143,4 @@ def require_current(connection: "Connection[Any]") -> None:
 def require_not_newer(version: int) -> None:
     if version > VERSION:
         hint = "upgrade liza on this host: pip install --upgrade 'liza[team]'"
-        raise Refused(f"the team's database has liza schema {version}, this liza knows only {VERSION}", hint=hint)
+        raise Refused(f"the team's database has liza schema {version}; this liza supports up to {VERSION}", hint=hint)

@@ -62,7 +62,7 @@ def test_missing_reply_is_not_retried_because_it_may_be_shown(bus: str, monkeypa
     monkeypatch.setattr("liza.notify.desktop.TIMEOUT", 0.2)
     with notifications(bus, silent=True):
         error = refused()
-    assert (error.why, error.retry) == ("no answer (TimeoutError), so it may be shown", False)
+    assert (error.why, error.retry) == ("no answer (TimeoutError), so it may have been shown", False)
 
 
 def test_bus_that_never_greets_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

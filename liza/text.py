@@ -102,16 +102,16 @@ def printable(text: str) -> str:
 
 # What Markdown would act on: a backslash before a sign, marks of emphasis, links, tags and entities.
 _MARKUP = (
-    r"\\(?=[!-/:-@\[-`{-~]|$)|[`*\[|]|\](?=[(\[:])|~(?!/)|<(?=[A-Za-z/!?])|&(?=\w+;)|(?<=&)#"
+    r"\\(?=[!-/:-@\[-`{-~]|$)|[`*\[]|\](?=[(\[:])|~(?!/)|<(?=[A-Za-z/!?])|&(?=\w+;)|(?<=&)#"
     r"|(?<!\w)_|_(?!\w)"
 )
 
 
-def escape_markdown(text: str) -> str:
+def escape_markdown(text: str, *, in_table: bool = True) -> str:
     """A text without any markup or control character, which stays readable where it is printed as it is."""
     import re
 
-    return re.sub(_MARKUP, r"\\\g<0>", printable(text))
+    return re.sub(rf"{_MARKUP}|\|" if in_table else _MARKUP, r"\\\g<0>", printable(text))
 
 
 def _closest_match(word: object, known: Sequence[str]) -> str | None:

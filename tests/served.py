@@ -204,7 +204,7 @@ def compile_templates() -> None:
     from liza import templates
     from liza.scopes.sprint import report
 
-    templates.compile_template(templates.read_template(report.TEMPLATE), {"cell": report.cell})
+    templates.compile_template(templates.read_template(report.TEMPLATE), report.FILTERS)
 
 
 def _left(request: dict[str, Any]) -> int:

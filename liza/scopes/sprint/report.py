@@ -19,6 +19,7 @@ from liza.text import escape_markdown, number_text, of_text, one_line
 TEMPLATE = "report.md"
 ROWS = 40
 FEW = 8
+_TEXTS = 4  # about one artifact
 DECISION = 20_000
 _DECIDED = "\n## Decision\n\n**Resolved:**"
 CELL = 240  # characters of a text
@@ -30,23 +31,28 @@ def cell(value: Any) -> str:
     return escape_markdown(one_line("" if value is None else str(value), CELL))
 
 
+def line(value: Any) -> str:
+    """The same outside of tables, where a bar needs no escape."""
+    return escape_markdown(one_line("" if value is None else str(value), CELL), in_table=False)
+
+
 def table(rows: Sequence[Mapping[str, Any]], *columns: str) -> str:
     """Rows as a Markdown table whose columns are aligned in the source too; a column is given as `Title=key`."""
     titles, keys = zip(*(column.split("=") for column in columns), strict=True)
-    lines = [titles, *([_short(row[key], key == keys[-1]) for key in keys] for row in rows)]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(keys))]
+    written = [titles, *([_short(row[key], key == keys[-1]) for key in keys] for row in rows)]
+    widths = [max(len(row[at]) for row in written) for at in range(len(keys))]
     if widths[-1] > NARROW:
         widths[-1] = len(titles[-1])  # long texts wrap, and spaces behind the short ones would too
-    padded = [[text.ljust(width) for text, width in zip(line, widths, strict=True)] for line in lines]
+    padded = [[text.ljust(width) for text, width in zip(row, widths, strict=True)] for row in written]
     padded.insert(1, ["-" * width for width in widths])
-    return "\n".join(f"| {' | '.join(line)} |" for line in padded)
+    return "\n".join(f"| {' | '.join(row)} |" for row in padded)
 
 
 def _short(value: Any, is_last: bool) -> str:
     return escape_markdown(one_line("" if value is None else str(value), CELL if is_last else NARROW))
 
 
-_FILTERS: dict[str, Callable[..., str]] = {"cell": cell, "table": table}
+FILTERS: dict[str, Callable[..., str]] = {"cell": cell, "line": line, "table": table}
 
 
 def render(
@@ -63,10 +69,10 @@ def render(
     facts["left_out"]["silenced"] = max(len(silenced) - ROWS, 0)
     facts["alarms"] = list(alarms[:ROWS])
     facts["left_out"]["alarms"] = max(len(alarms) - ROWS, 0)
-    text, why = templates.render_custom(TEMPLATE, facts, _FILTERS)
+    text, why = templates.render_custom(TEMPLATE, facts, FILTERS)
     if why is not None:  # whatever a custom template does, there is a report
         facts["rule_changes"].append(why)
-    return text or templates.render(templates.read_template(TEMPLATE), facts, _FILTERS)
+    return text or templates.render(templates.read_template(TEMPLATE), facts, FILTERS)
 
 
 def _facts(
@@ -122,9 +128,14 @@ def _artifacts(matches: Sequence[Match], snapshot: Snapshot) -> list[dict[str, s
             tasks_of.setdefault(str(tasks[name]), []).append(name)
     specified = {ref: [f"specifies {listed(names)}"] for ref, names in tasks_of.items()}
     return [
-        {"name": ref, "said": "; ".join([*_distinct(texts_of.get(ref, ()))[:4], *specified.get(ref, ())])}
+        {"name": ref, "said": "; ".join([*_first(_distinct(texts_of.get(ref, ()))), *specified.get(ref, ())])}
         for ref in dict.fromkeys((*texts_of, *tasks_of))
     ]
+
+
+def _first(texts: Sequence[str]) -> list[str]:
+    more = len(texts) - _TEXTS
+    return [*texts[:_TEXTS], *([f"and {more:,} more"] if more > 0 else [])]
 
 
 def _other(match: Match) -> dict[str, Any]:
@@ -207,8 +218,8 @@ def is_blank(path: str) -> bool:
 def _quoted(text: str) -> str:
     if len(text) > DECISION:
         text = text[:DECISION] + " … (the whole text is in .liza/state.yaml)"
-    lines = (_no_block(escape_markdown(" ".join(line.split()))) for line in text.strip().splitlines())
-    return "\n".join(f"> {line}".rstrip() for line in lines)
+    lines = (_no_block(escape_markdown(" ".join(each.split()))) for each in text.strip().splitlines())
+    return "\n".join(f"> {each}".rstrip() for each in lines)
 
 
 def _no_block(line: str) -> str:

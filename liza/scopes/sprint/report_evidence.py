@@ -153,14 +153,20 @@ def _reporter(record: Record) -> Any:
 
 
 def _said(records: Sequence[Record], rows: Sequence[Mapping[str, Any]], fields: Sequence[str]) -> list[dict[str, Any]]:
-    """What else agents said, in the order of the records; those who said the same are together."""
-    found: dict[str, list[str]] = {}
-    for record, row in zip(records, rows, strict=True):
-        text = "; ".join(f"{_title(name)}: {value}" for name, value in _details(record, fields, row["text"]))
+    """What else agents said: what all said first, then each in the order of the records, the same together."""
+    details = [list(_details(record, fields, row["text"])) for record, row in zip(records, rows, strict=True)]
+    by_all = [pair for pair in details[0] if all(pair in some for some in details)] if len(details) > 1 else []
+    found: dict[str, list[str]] = {"; ".join(_titled(by_all)): ["all of them"]} if by_all else {}
+    for row, some in zip(rows, details, strict=True):
+        text = "; ".join(_titled(pair for pair in some if pair not in by_all))
         task, reporter = (_value_text(row[name]) for name in ("task", "reporter"))
         if text:
             found.setdefault(text, []).append(f"{task} ({reporter})" if task and reporter else task or reporter or "-")
     return [{"who": listed(list(dict.fromkeys(who))), "text": text} for text, who in found.items()]
+
+
+def _titled(details: Iterable[tuple[str, str]]) -> Iterable[str]:
+    return (f"{_title(name)}: {value}" for name, value in details)
 
 
 def _details(record: Record, fields: Sequence[str], shown: str) -> Iterable[tuple[str, str]]:
@@ -170,7 +176,8 @@ def _details(record: Record, fields: Sequence[str], shown: str) -> Iterable[tupl
         own = record.fields.get("details")
         named = {name: value for name, value in record.fields.items() if name not in _KNOWN}
         named |= own if isinstance(own, MAPPINGS) else {}
-    grouped = {name for field in fields for name in field.split("|")}
+    # The first field that a record has is the one by which it was grouped.
+    grouped = {next((name for name in field.split("|") if record.get(name) is not None), field) for field in fields}
     for name, value in named.items():
         text = cut_line(_value_text(value), _DETAIL) if value is not None else ""
         if text and name not in grouped and name != "spec_ref" and text != shown:

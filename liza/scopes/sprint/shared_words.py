@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 GAP = "…"
 _MOST = 40  # words of a text that are compared
+_ARTICLES = frozenset(("", "a", "an", "the"))  # a difference that is none
 _LEAST = 0.3  # of the shortest text: less in common says nothing
 
 
@@ -41,8 +42,8 @@ def shared_words(texts: Sequence[str]) -> Shared:
 
 def _gap(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     """A place where texts differ, as it is shown, and what each has there: of `app.py:7:` and `app.py:9:` a number."""
-    if not any(words):
-        return "", words
+    if _ARTICLES.issuperset(word.lower() for word in words):
+        return "", [""] * len(words)
     if not all(word and " " not in word for word in words):
         return GAP, words
     start = _common_start(words)

@@ -156,7 +156,7 @@ def test_manual_trip_has_the_same_report(tmp_path: Path) -> None:
     board.run("trip", "-m", "they | mock it differently", "--severity", "TECH_STACK_FLAW", "--now", NOW)
     found = report(board)
     assert list(found) == PARTS
-    assert "they \\| mock it differently" in found["Trigger Evidence"]
+    assert "they | mock it differently" in found["Trigger Evidence"]
     assert "by hand" in found["Trigger Evidence"]
 
 
@@ -257,6 +257,35 @@ def test_everything_that_agents_said_is_listed_newest_first(tmp_path: Path) -> N
         "task-2 (coder-1): reality: page 2 is empty; tried: v2",
         "task-3 (coder-1), task-1 (coder-1): reality: 100 at most, no cursor",
     ]
+
+
+def test_what_all_agents_said_is_listed_once(tmp_path: Path) -> None:
+    details = {"error_pattern": "disk full", "root_cause_hypothesis": "a | b <c>"}
+    records = [record("retry_loop", f"task-{n}", f"2025-01-18T1{n}:00:00Z", **details, count=n) for n in (1, 2, 3)]
+    board = board_with(tmp_path, *records)
+    board.analyze()
+    own = [f"task-{n} (coder-1): count: {n}" for n in (3, 2, 1)]
+    assert said(board) == ["all of them: root cause hypothesis: a | b \\<c>", *own]
+
+
+def test_field_that_was_not_compared_is_listed(tmp_path: Path) -> None:
+    board = board_with(
+        tmp_path,
+        record("workaround", "task-1", "2025-01-18T10:00:00Z", what="flatten it", root_cause="serializer cannot nest"),
+        record("workaround", "task-2", "2025-01-18T11:00:00Z", what="skip it", root_cause="the serializer cannot nest"),
+    )
+    board.analyze()
+    assert said(board) == ["task-2 (coder-1): what: skip it", "task-1 (coder-1): what: flatten it"]
+    found = summary_of(board)
+    assert (found["Common factor"], "What varies" in found) == ("serializer cannot nest", False)
+
+
+def test_left_out_texts_about_an_artifact_are_counted(tmp_path: Path) -> None:
+    details = {"assumption": "A", "spec_ref": "specs/a.md"}
+    board = board_with(tmp_path, *[record("assumption_violated", reality=f"it is {n}", **details) for n in range(6)])
+    board.analyze()
+    (artifacts,) = tables(report(board)["Affected Artifacts"])
+    assert artifacts.rows[0][1].endswith("; it is 3; and 2 more")
 
 
 def test_output_of_a_test_runner_is_reported_by_its_error(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def readable(line: str) -> list[str]:
 def _said(value: Mapping[str, Any]) -> Iterator[str]:
     from liza.run.agent_output import texts_of
     from liza.run.tool_calls import asked_in, results_in
+    from liza.toolerrors.errors import headline
 
     for text in texts_of(value):
         yield from text.splitlines()
@@ -43,6 +44,7 @@ def _said(value: Mapping[str, Any]) -> Iterator[str]:
         yield f"● {tool}  {one_line(_input_text(given), _LONGEST)}"
     for failed, result in results_in(value):
         first, *others = [each for each in result.splitlines() if each.strip()] or ["(no output)"]
+        first = headline(result) or first if failed else first  # not just `Exit code 1`
         more = f"  (and {plural(len(others), 'more line')})" if others else ""
         yield f"  {'✗' if failed else '└'} {cut(one_line(first, _LONGEST), _LONGEST)}{more}"
 

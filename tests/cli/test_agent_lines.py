@@ -17,7 +17,7 @@ def test_json_line_is_what_the_agent_says_and_does() -> None:
     assert readable(json.dumps(said)) == ["I run", "the tests.", "● Bash  pytest -q"]
     result = {"type": "tool_result", "tool_use_id": "t1", "is_error": True, "content": "Exit code 1\nKeyError: price"}
     (line,) = readable(json.dumps({"type": "user", "message": {"content": [result]}}))
-    assert line.startswith("  ✗ Exit code 1")
+    assert line == "  ✗ KeyError: price  (and 1 more line)"
     assert readable(json.dumps({"type": "system", "subtype": "init"})) == []
 
 

@@ -13,6 +13,8 @@ from liza.cli import daemon_status, envelope, stats, status
 from liza.daemon.status import read_daemon
 from liza.errors import LizaError
 from liza.model import MAPPINGS, Problem, Progress, Record, format_time
+from liza.scopes.engine import session_rows
+from liza.scopes.rules_file import rules_in_force
 from liza.scopes.scope import OpenTrip
 from liza.status import State, Status, read_status
 from liza.store import checkpoint, files
@@ -54,6 +56,7 @@ def read_page(paths: Paths, at: datetime) -> dict[str, Any]:
         "degraded": _problems(envelope.problems_of(found.found.error)),  # why not all of it could be evaluated
         "pending": [] if found.found.trigger is not None else list({each.rule.name: 0 for each in verdict.matches}),
         "is_degraded": found.is_degraded,
+        "is_readable": True,  # not: what is on the blackboard is not known
         "unwatched": found.unwatched,
         "release": _release(found),
         "open": [_open(*each, labels) for each in found.open_records],
@@ -84,7 +87,7 @@ def _unreadable(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
         name: []
         for name in (
             "patterns", "history", "silences", "silenced", "rule_changes", "warnings", "claims", "stopped", "concerns",
-            "sessions", "hooks", "open", "alarms", "pending",
+            "hooks", "open", "alarms", "pending",
         )
     }  # fmt: skip
     return {
@@ -95,11 +98,13 @@ def _unreadable(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
         "age_seconds": None,
         "checkpoint": status.checkpoint_facts(checkpoint.read(paths.checkpoint)),
         **lists,
+        "sessions": _sessions_beside(paths),
         "inbox": waiting,
         "daemon": daemon_status.as_json(read_daemon(paths)),
         "events_waiting": 0,
         "degraded": _problems(error.problems or (error,)),
         "is_degraded": True,
+        "is_readable": False,
         "unwatched": None,
         "release": None,
         "anomalies": {"considered": 0, "acknowledged": 0},
@@ -108,6 +113,14 @@ def _unreadable(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
         "days": {},
         "report": _report(paths),
     }
+
+
+def _sessions_beside(paths: Paths) -> list[dict[str, Any]]:
+    """The sessions as their own files have them."""
+    try:
+        return [envelope.session(row) for row in session_rows(paths, {}, rules_in_force(paths.rules)[0])]
+    except (LizaError, OSError):
+        return []
 
 
 def _problems(found: Sequence[Problem | LizaError]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import socket
 from collections.abc import Callable
 
@@ -40,8 +41,17 @@ def serve(
             h11_max_incomplete_event_size=16_384,
             timeout_graceful_shutdown=1,
         )
-        with dashboard.noted(paths, address):
+        signal.signal(signal.SIGTERM, _end)  # uvicorn ends by itself, and then raises the signal again
+        with dashboard.noted(paths, address), contextlib.suppress(_Ended):
             uvicorn.Server(config).run(sockets=[listening])
+
+
+class _Ended(Exception):
+    """By SIGTERM, as the daemon: with exit code 0."""
+
+
+def _end(*_: object) -> None:
+    raise _Ended
 
 
 def _listen(host: str, port: int) -> socket.socket:

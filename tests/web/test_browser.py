@@ -96,6 +96,7 @@ def test_trouble_is_shown_while_it_lasts(folder: Path, chromium: Browser) -> Non
         assert page.locator("form").count() == 0
         serving.process.send_signal(signal.SIGTERM)
         says(page, "#fresh.lost", "not live")
+        assert serving.code() == 0
 
 
 def test_hostile_texts_stay_texts(folder: Path, chromium: Browser) -> None:

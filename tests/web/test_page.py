@@ -73,7 +73,9 @@ def test_unreadable_blackboard_is_degraded_with_the_reason(folder: Path) -> None
     found = model(folder)
     assert found["status"] == "degraded"
     assert found["problems"][0]["line"] == 1
-    assert str(found["problems"][0]["message"]) in page(folder).text
+    shown = page(folder).text
+    assert str(found["problems"][0]["message"]) in shown
+    assert not any(text in shown for text in ("Nothing waits", "No trip yet", "Nothing has been recorded"))
 
 
 def test_missing_blackboard_is_degraded(folder: Path) -> None:

@@ -12,6 +12,7 @@ import click
 
 from liza.cli import envelope, loop_record, show
 from liza.clients.caller import agent_sign
+from liza.halt import trip_id_of
 from liza.model import Path, format_time, span_text
 from liza.run.context import described
 from liza.run.interrupts import Interrupts
@@ -130,7 +131,6 @@ class Plain:
         self._sender.send(Message("tripped", printable(title), printable(state.reason), at, self.paths.folder))
 
     def _new_sender(self) -> "Sender":
-        from liza.notify.desktop import Desktop, has_bus
         from liza.notify.sender import Sender
         from liza.notify.targets import read_block, split_faults
         from liza.store.daemon_process import is_daemon_running
@@ -143,7 +143,7 @@ class Plain:
         for fault in faults:
             self.note(f"rules.yaml: {fault.message}; {fault.hint}")
         sender = Sender(self._report_not_sent)
-        sender.set_targets([each for each in targets if not isinstance(each, Desktop) or has_bus()])
+        sender.set_targets(targets)
         return sender
 
     def _report_not_sent(self, place: str, why: str | None) -> None:
@@ -175,6 +175,8 @@ class Plain:
         if end is None or end.code != 0:
             stuck = run.open_loop()
             first = f"{stuck.command('reset')} && " if stuck is not None else ""
+            if trip_id_of(self.paths.checkpoint) is not None:
+                first = f"{show.DECIDE} && {first}"
             self.line(f"  to continue: {first}liza run --resume {run.session.name}")
 
 

@@ -18,6 +18,8 @@ class Desktop(NamedTuple):
     name: str = "desktop"
 
     def send(self, message: Message) -> None:
+        if not has_bus():
+            raise NotSent("no session bus on this machine", retry=False, is_fault=False)
         from jeepney import DBusErrorResponse
 
         try:

@@ -21,13 +21,14 @@ class NotSent(Exception):
     """Why a message did not arrive, without secrets such as an address.
 
     `retry` only where it has certainly not arrived: a target that does not answer may have accepted it, and a trip is
-    reported at most once.
+    reported at most once. `is_fault` is false where this machine cannot have such a target, so nothing is wrong.
     """
 
-    def __init__(self, why: str, *, retry: bool) -> None:
+    def __init__(self, why: str, *, retry: bool, is_fault: bool = True) -> None:
         super().__init__(why)
         self.why = why
         self.retry = retry
+        self.is_fault = is_fault
 
 
 class Target(Protocol):

@@ -60,6 +60,8 @@ class Sender:
             try:
                 target.send(message)
             except NotSent as error:
+                if not error.is_fault:
+                    return None
                 if not error.retry or pause is None or self._stopping.wait(pause):
                     return error.why
             except Exception as error:  # noqa: BLE001 - a bug of ours must not end the thread; only its kind: no secret

@@ -196,6 +196,18 @@ def test_incomplete_run_shows_how_to_continue(tmp_path: Path) -> None:
     assert going_on == f"liza loop reset l && liza run --resume {project.session.name}"
 
 
+def test_run_that_a_trip_ended_shows_how_to_continue(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p", IDLES)
+    project.liza("trip", "-m", "stop")
+    result = project.run("--max", "1")
+    resume = f"liza run --resume {project.session.name}"
+    assert result.err.splitlines()[-1] == f"  to continue: liza resolve -m 'what was decided' && {resume}"
+    project.liza("resolve", "-m", "go on")
+    (project.folder / ".liza" / "CHECKPOINT").touch()  # a person's own
+    result = project.run("--max", "1")
+    assert "resolve" not in result.err.splitlines()[-1]
+
+
 def test_json_has_an_object_per_iteration(tmp_path: Path) -> None:
     project = Project(tmp_path / "p", CLAIMS)
     found = objects(project.run("--json", "--verify", "false", "--on-stagnation", "abort"))

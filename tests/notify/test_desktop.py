@@ -7,6 +7,7 @@ import pytest
 
 from liza.notify.desktop import Desktop
 from liza.notify.message import Message, NotSent
+from liza.notify.sender import Sender
 from tests.daemon.daemon import RETRIES, Daemon, Watched, until
 from tests.notify.bus import mute_bus, notifications, session_bus
 
@@ -72,7 +73,20 @@ def test_bus_that_never_greets_times_out(tmp_path: Path, monkeypatch: pytest.Mon
         assert refused().why == "no session bus (TimeoutError)"
 
 
-@pytest.mark.parametrize("address", ["", "unix:path=/nowhere/at/all", "tcp:host=localhost", "nonsense"])
+def test_machine_without_a_bus_is_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    error = refused()
+    assert (error.why, error.retry, error.is_fault) == ("no session bus on this machine", False, False)
+    outcomes: list[str | None] = []
+    sender = Sender(lambda name, why: outcomes.append(why))
+    sender.set_targets([Desktop()])
+    sender.send(HELLO)
+    sender.stop()
+    assert outcomes == [None]
+
+
+@pytest.mark.parametrize("address", ["unix:path=/nowhere/at/all", "tcp:host=localhost", "nonsense"])
 def test_missing_bus_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> None:
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", address)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))

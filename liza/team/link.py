@@ -69,7 +69,7 @@ class Link(threading.Thread):
     def offer(self, outgoing: Outgoing, facts: Mapping[str, Any]) -> None:
         """What this host has for the team from now on; sent at once if it is new."""
         with self._lock:
-            is_new = outgoing != self._outgoing or not self._facts
+            is_new = outgoing != self._outgoing or _urgent(facts) != _urgent(self._facts)
             self._outgoing, self._facts = outgoing, dict(facts)
         if is_new:
             self._poke()
@@ -117,14 +117,14 @@ class Link(threading.Thread):
                     with suppress(psycopg.Error, OSError):
                         database.close()
             if not self._ends:
-                self._rest(None, PAUSES[min(failures, len(PAUSES) - 1)])
+                self._rest(None, min(PAUSES[min(failures, len(PAUSES) - 1)], self.settings.max_silence / 4))
         for end in self._pipe:
             os.close(end)
 
     def _serve(self) -> None:
         """From one connection to its end."""
         database = self._database = Database(self.settings)
-        self._sent, hears, beaten, told = None, False, float("-inf"), False
+        self._sent, hears, beaten, told = None, False, float("-inf"), tuple[str, ...]()
         self.contact = self.contact._replace(may_resolve=database.may_resolve)
         if self._seq and not database.knows(self._seq, self._key):
             with self._lock:
@@ -135,8 +135,8 @@ class Link(threading.Thread):
             hears = database.heard() or hears
             self._look(database)
             hears = database.heard() or hears
-            if self._began - beaten >= self._every(hears) * 0.9 or (self._facts and not told):
-                beaten, told = self._began, bool(self._facts)
+            if self._began - beaten >= self._every(hears) * 0.9 or _urgent(self._facts) != told:
+                beaten, told = self._began, _urgent(self._facts)
                 self.contact = self.contact._replace(hosts=tuple(database.beat(self._facts)))
             self.contact = self.contact._replace(
                 last=time.monotonic(), error=None, hears=hears, looks=self.contact.looks + 1
@@ -183,3 +183,8 @@ class Link(threading.Thread):
         ready, _, _ = select.select(watched, [], [], seconds)
         if self._pipe[0] in ready:
             os.read(self._pipe[0], 4096)
+
+
+def _urgent(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the other hosts should know of at once; the rest comes with the next heartbeat."""
+    return tuple(str(facts.get(name)) for name in ("may_resolve", "health", "stopped", "rules"))

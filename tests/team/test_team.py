@@ -26,7 +26,7 @@ def test_pattern_across_hosts_halts_all_and_one_resolution_frees_all(team: Team)
             assert [entry["trip_id"] for entry in board.trips] == [trip]
             page = board.report.read_text()
             assert all(f"on {name}" in page for name in ("one", "two", "three")), page
-        assert team.ask("select trip_id from liza.trips") == [(trip,)]
+        until(lambda: team.ask("select trip_id from liza.trips") == [(trip,)])
         for daemon in daemons:
             daemon.wait_for("tripped")
         two.run("resolve", "-m", "the database moved", "--by", "alice")

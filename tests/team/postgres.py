@@ -73,6 +73,13 @@ class Server:
         return own
 
     def start(self) -> None:
+        """Also behind a crash, whose last children take a moment to end."""
+        end = time.monotonic() + 10
+        while not self._is_started():
+            assert time.monotonic() < end, (self.folder / "server.log").read_text()[-3000:]
+            time.sleep(0.1)
+
+    def _is_started(self) -> bool:
         words = [word for setting in self.settings for word in ("-c", setting)]
         log = (self.folder / "server.log").open("ab")
         with log:
@@ -80,14 +87,16 @@ class Server:
                 [self.program("postgres"), "-D", self.data, *words],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd="/", start_new_session=True, **as_user(),
             )  # fmt: skip
-        self.wait()
+        return self._wait()
 
-    def wait(self) -> None:
+    def _wait(self) -> bool:
         end = time.monotonic() + 30
         while subprocess.run([self.program("pg_isready"), "-q", "-h", self.folder], check=False).returncode:
             assert time.monotonic() < end, (self.folder / "server.log").read_text()[-3000:]
-            assert self.process is None or self.process.poll() is None, (self.folder / "server.log").read_text()[-3000:]
+            if self.process is not None and self.process.poll() is not None:
+                return False
             time.sleep(0.02)
+        return True
 
     def stop(self, number: int = signal.SIGQUIT) -> None:
         """SIGQUIT ends it at once, and its children; SIGKILL is a crash, whose children notice."""
@@ -114,12 +123,12 @@ def shared_server() -> Server:
             server.start()
             assert server.process is not None
             (home / "pid").write_text(str(server.process.pid))
-            _prepare(server)
+            prepare(server)
             server.process.returncode = 0  # it outlives this worker: the run ends it, not its finaliser
         return server
 
 
-def _prepare(server: Server) -> None:
+def prepare(server: Server) -> None:
     """A database with the schema, of which each test gets a copy, and a login for each role."""
     import psycopg
 

@@ -134,7 +134,6 @@ class Link(threading.Thread):
             self._began = time.monotonic()
             hears = database.heard() or hears
             self._look(database)
-            hears = database.heard() or hears
             if self._began - beaten >= self._every(hears) * 0.9 or _urgent(self._facts) != told:
                 beaten, told = self._began, _urgent(self._facts)
                 self.contact = self.contact._replace(hosts=tuple(database.beat(self._facts)))
@@ -144,7 +143,10 @@ class Link(threading.Thread):
             self._began = 0.0
             if self.contact.looks == 1:
                 self._wake()
-            self._rest(database, self._every(hears))
+            if database.heard():  # while it looked: what was read may be from before
+                hears = True
+            else:
+                self._rest(database, self._every(hears))
 
     def _every(self, hears: bool) -> float:
         """Seconds between two looks that nothing asks for."""

@@ -40,6 +40,7 @@ class Outgoing(NamedTuple):
     records: tuple[tuple[str, str, str, str], ...] = ()  # stream, key, body, digest
     trip: tuple[str, str, str] | None = None  # id, trigger, evidence
     resolutions: tuple[tuple[str, str, str], ...] = ()  # id of the trip, decision, evidence
+    decided: tuple[tuple[str, str, str], ...] = ()  # trips that were decided before the team knew them, like `trip`
 
 
 class TeamTrip(NamedTuple):
@@ -112,6 +113,17 @@ class Database:
             listed = {f"r{n}": column for n, column in enumerate(values["r"])}
             listed |= {f"t{n}": column for n, column in enumerate(values["t"])}
             self.connection.execute(_SEND, {"team": team, "host": host, **listed})
+        with self.connection.transaction():  # nobody is halted by a trip that is decided already
+            for trip_id, trigger, evidence in outgoing.decided:
+                self.connection.execute(
+                    "insert into liza.trips (team, trip_id, trigger, evidence, host) values (%s, %s, %s, %s, %s) "
+                    "on conflict do nothing",
+                    (team, trip_id, trigger, evidence, host),
+                )
+            self._resolve(outgoing)
+
+    def _resolve(self, outgoing: Outgoing) -> None:
+        team, host = self.settings.team, self.settings.host
         for trip_id, decision, evidence in outgoing.resolutions:
             self.connection.execute(
                 "insert into liza.resolutions (team, trip_id, decision, evidence, host) "

@@ -199,17 +199,20 @@ class TeamHost:
         )
         unsent = own.unsent_records(self._board, document.data.get("anomalies"), section, now)
         self._too_large, self._unsent = unsent.too_large, len(unsent.records)
-        trip = None
-        known = self._open_trip()
-        current = own.open_entry(breaker)
-        if current is not None and known is None and str(current[0]["trip_id"]) not in self._trips:
-            trip = own.trip_row(self._board, *current)
-        resolutions: tuple[tuple[str, str, str], ...] = ()
-        if known is not None and self.contact.may_resolve:
+        known, current = self._open_trip(), own.open_entry(breaker)
+        if known is not None:
             entry = sections.decision_on(breaker, {"trip_id": known.trip_id})
-            if entry is not None and current is None:
-                resolutions = (own.resolution_row(self._board, entry),)
-        return Outgoing(unsent.records, trip, resolutions)
+            is_decided = entry is not None and current is None and self.contact.may_resolve
+            rows = (own.resolution_row(self._board, entry),) if entry is not None and is_decided else ()
+            return Outgoing(unsent.records, None, rows)
+        if current is not None:
+            is_new = str(current[0]["trip_id"]) not in self._trips
+            return Outgoing(unsent.records, own.trip_row(self._board, *current) if is_new else None)
+        unknown = own.unknown_decisions(self._board, breaker, self._trips)
+        decided = tuple(own.trip_row(self._board, entry, entry) for entry in unknown)
+        if not self.contact.may_resolve:  # then it is open until a person decides
+            return Outgoing(unsent.records, decided[0] if decided else None)
+        return Outgoing(unsent.records, None, tuple(own.resolution_row(self._board, each) for each in unknown), decided)
 
     def _rules_digest(self) -> str:
         """Which rules this host has, to see whether all have the same."""

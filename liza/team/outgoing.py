@@ -6,19 +6,21 @@ decided before this host joined.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from liza.clients.secrets import mask
-from liza.model import FROM_HOST, MAPPINGS, Record
+from liza.model import FROM_HOST, MAPPINGS, Record, is_trip_id
 from liza.rules.acknowledged import read_acknowledged
+from liza.rules.fingerprints import parse_evidence
 from liza.scopes.history import section as sections
 from liza.scopes.history.evidence_files import whole
 from liza.scopes.shared import ANOMALIES, Keyed, shared_of
 from liza.store.board import Board
 from liza.team.schema import LARGEST
 
+_TRIGGER = ("timestamp", "pattern", "severity", "also_matched", "message", "tripped_by")
 _DECIDED = ("resolution", "resolved_at", "resolved_by", "cause")
 
 
@@ -77,9 +79,24 @@ def open_entry(section: Any) -> tuple[Mapping[str, Any], Mapping[str, Any]] | No
     return None if at is None else (trigger, sections.history_of(section)[at])
 
 
+def unknown_decisions(board: Board, section: Any, trips: Container[str]) -> list[Mapping[str, Any]]:
+    """Trips that were decided here before the team knew them, although it knows some of their records: it would trip
+    on those."""
+    shared = {key.partition(":")[0] for stream, key in shared_of(board).mirror.keys if stream == ANOMALIES}
+    return [
+        entry
+        for entry in sections.history_of(section)
+        if sections.is_trip(entry)
+        and is_trip_id(entry.get("trip_id"))
+        and entry.get("resolved_at") is not None
+        and entry["trip_id"] not in trips
+        and any(not shared.isdisjoint(parse_evidence(text).prints) for text in evidence_texts(board, entry).values())
+    ]
+
+
 def trip_row(board: Board, trigger: Mapping[str, Any], entry: Mapping[str, Any]) -> tuple[str, str, str]:
     """A trip as the database takes it."""
-    kept = {name: value for name, value in trigger.items() if name != "host"}
+    kept = {name: trigger[name] for name in _TRIGGER if trigger.get(name) is not None}
     return str(trigger["trip_id"]), _text(kept), _text(evidence_texts(board, entry))
 
 

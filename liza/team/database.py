@@ -132,8 +132,8 @@ class Database:
                 {"team": team, "host": host, "trip": trip_id, "decision": decision, "evidence": evidence},
             )
 
-    def beat(self, facts: Mapping[str, Any]) -> list[HostRow]:
-        """Report that this host is alive, and hear of the others."""
+    def beat(self, facts: Mapping[str, Any]) -> None:
+        """Report that this host is alive."""
         team, host, instance = self.settings.team, self.settings.host, self.settings.instance
         before = time.time()
         (clock,) = self._row("select extract(epoch from clock_timestamp())::float8")
@@ -144,7 +144,6 @@ class Database:
             "skew = excluded.skew, facts = excluded.facts",
             (team, host, instance, skew, json.dumps(facts)),
         )
-        return self.hosts()
 
     def hosts(self) -> list[HostRow]:
         rows = self.connection.execute(

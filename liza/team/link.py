@@ -22,6 +22,7 @@ from liza.team.settings import Settings
 
 PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)  # seconds before it connects again, the last one for ever
 WITHOUT_NOTIFY = 1.0  # seconds between two looks where no notification was ever heard
+HOSTS_EVERY = 0.2  # seconds, times the number of hosts: where there are many, each looks at the others less often
 HANGS = 15.0  # seconds after which a statement is given up
 
 
@@ -124,7 +125,8 @@ class Link(threading.Thread):
     def _serve(self) -> None:
         """From one connection to its end."""
         database = self._database = Database(self.settings)
-        self._sent, hears, beaten, told = None, False, float("-inf"), tuple[str, ...]()
+        self._sent, hears, told = None, False, tuple[str, ...]()
+        beaten = read = float("-inf")
         self.contact = self.contact._replace(may_resolve=database.may_resolve)
         if self._seq and not database.knows(self._seq, self._key):
             with self._lock:
@@ -136,7 +138,10 @@ class Link(threading.Thread):
             self._look(database)
             if self._began - beaten >= self._every(hears) * 0.9 or _urgent(self._facts) != told:
                 beaten, told = self._began, _urgent(self._facts)
-                self.contact = self.contact._replace(hosts=tuple(database.beat(self._facts)))
+                database.beat(self._facts)
+                if beaten - read >= HOSTS_EVERY * len(self.contact.hosts):
+                    read = beaten
+                    self.contact = self.contact._replace(hosts=tuple(database.hosts()))
             self.contact = self.contact._replace(
                 last=time.monotonic(), error=None, hears=hears, looks=self.contact.looks + 1
             )

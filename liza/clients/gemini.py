@@ -51,6 +51,7 @@ SETTINGS = Settings(
         session=rb'"sessionId": ?"([^"\\]{1,100})"',
         root=ROOT,
         below=1,
+        is_dated=True,
     ),
 )
 _KINDS = {

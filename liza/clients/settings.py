@@ -19,7 +19,7 @@ class Transcripts(NamedTuple):
     cwd: bytes = rb'"cwd": ?"((?:[^"\\]|\\.){1,4000})"'
     root: str = ""  # instead of `cwd`: a file with the folder as its text, relative to the transcript
     below: int = 0  # levels of folders below those of `files`, which have the transcripts of subagents
-    is_dated: bool = False  # each folder is of one day: no file comes into one of the past
+    is_dated: bool = False  # the innermost folders are of one day or session: no file comes into one of the past
 
 
 class McpServers(NamedTuple):

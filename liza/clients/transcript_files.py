@@ -53,7 +53,7 @@ class TranscriptFiles:
         self._turns: deque[str] = deque()  # of files and folders that take turns
         self._foreign: dict[str, int] = {}  # files of other projects, by their inode
         self._is_first = True
-        self._dated: set[str] = set()  # clients with a folder for each day
+        self._dated: set[str] = set()  # clients with a folder for each day or session
         for name in FOLLOWED:
             with suppress(Refused):  # a user without a home folder has no transcripts
                 kept = CLIENTS[name].transcripts
@@ -89,7 +89,7 @@ class TranscriptFiles:
     # --- folders ------------------------------------------------------------------------------------------------------
 
     def _due_folders(self, now: int) -> list[str]:
-        """All but those of single days in the past, where no new file comes."""
+        """All but those of single days or sessions in the past, where no new file comes."""
         return [path for path, (client, _) in self._folders.items() if not self._is_past_day(path, client, now)]
 
     def _is_past_day(self, path: str, client: str, now: int) -> bool:

@@ -48,7 +48,7 @@ class Checker:
         self.seconds = 0.0  # that all checks took
         self.found: Check | None = None  # by the last check
         self.seen: dict[str, Any] = {}  # the version of each file that was checked
-        self.has_applied = False  # the last check applied records from the inbox: they are not evaluated yet
+        self.has_applied = False  # records were left, or applied from the inbox, that are not evaluated yet
         self.reload = True
         self._interval = options.interval
         self._observe = options.observe
@@ -317,7 +317,7 @@ class Checker:
         except LizaError:
             self.schedule.check_in(RETRY_AFTER, now)  # a lock that is held is not reported: `status` shows what waits
             return
-        self.has_applied = found.records > 0
+        self.has_applied |= found.records > 0
         if found.has_more:
             self.schedule.check_in(0.0, now)  # new records are evaluated before the others are applied
         else:

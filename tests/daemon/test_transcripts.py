@@ -348,6 +348,18 @@ def test_session_that_is_stopped_is_resumed(project: Path) -> None:
     assert rows(project)[made.session]["state"] == "running"
 
 
+def test_session_with_times_of_the_future_can_be_resumed(project: Path) -> None:
+    """Its clock is wrong: its steps are not after every decision that a person makes."""
+    made = writer("claude", project, clock=Clock(datetime.now(UTC) + timedelta(days=365)))
+    append(place(project, made), [*made.begin(), *(line for n in range(5) for line in made.call(f"t{n}"))])
+    look(project)
+    assert stopped(project, made.session).exists()
+    assert liza(project, "session", "resume", made.session, "-m", "fixed", "--by", "ann").code == 0
+    append(place(project, made), made.call("t9"))
+    look(project)
+    assert rows(project)[made.session]["session_status"] == "ACTIVE"
+
+
 @pytest.mark.parametrize("client", ["claude", "codex"])
 def test_session_whose_transcript_lacks_what_is_needed_is_degraded(project: Path, client: str) -> None:
     made = running(client, project)

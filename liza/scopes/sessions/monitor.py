@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from liza.clients.transcript import FOLLOWED
-from liza.errors import LizaError, LockTimeout, Unwritable
+from liza.errors import LockTimeout, Unwritable
 from liza.model import MAPPINGS, Match, Problem, Record, Snapshot, format_time
 from liza.rules.evaluate import RuleSet, evaluate
 from liza.rules.load import EVERYONE
@@ -47,6 +47,8 @@ from liza.store.session_halt import (
 )
 from liza.text import file_name, number_text
 
+MOST = 100  # sessions that one poll evaluates, so that no halt waits for thousands; the others have their turn first
+ENTERED = 20  # stops that one poll enters on the blackboard; their halt files are there already
 _PRUNE_EVERY = timedelta(hours=1)  # between two deletions of steps that are too old
 
 
@@ -57,7 +59,7 @@ class Monitor:
         self.paths = paths
         self.windows = StepWindows(paths)
         self._is_read = False
-        self._stepped: set[str] = set()  # sessions with steps that were not evaluated yet
+        self._stepped: dict[str, None] = {}  # sessions with steps that were not evaluated yet, in turn
         self._pruned: datetime | None = None
         self._follower = Follower(paths)
 
@@ -115,7 +117,7 @@ class Monitor:
     def _refresh(self) -> None:
         """Read what is new; the next poll evaluates it."""
         new = self.windows.refresh()
-        self._stepped |= new if self._is_read else frozenset()
+        self._stepped |= dict.fromkeys(sorted(new) if self._is_read else ())
 
     def usage(self, terms: Terms) -> Iterator[Entry]:
         """What all sessions used, as far as it is kept."""
@@ -134,30 +136,33 @@ class Monitor:
         records together."""
         self._prune(rules, now)
         taken = self.take(tools_of(rules.blocks.get("tools")), follows=follows_transcripts(rules.blocks))
-        self._stepped |= taken.sessions
+        self._stepped |= dict.fromkeys(sorted(taken.sessions))
         section = document.data.get(SESSIONS.name)
         events: list[Event] = []
-        late, failed, again = False, taken.error, set[str]()
+        late, failed, again = False, taken.error, list[str]()
         everyone = self._matches_of_everyone(document, rules, now) if self._stepped else []
-        payers = {payer_of(name, self.sessions) for name in self._stepped & self.sessions.keys()}
-        for name in sorted((self._stepped | payers) & self.sessions.keys()):
+        stepped = [name for name in self._stepped if name in self.sessions]
+        payers = sorted({payer_of(name, self.sessions) for name in stepped})
+        turns = list(dict.fromkeys((*stepped, *payers)))
+        for name in turns[:MOST]:
             try:
                 events += self._act(name, everyone, section, rules, now)
             except Unwritable as error:
                 failed = failed or error
-                again.add(name)
-        for halt in list_session_halts(self.paths.stopped):
-            if halt.action == STOP and not _is_recorded(section, halt):
-                try:
-                    events += self._enter(board, halt, now)
-                except LizaError as error:
-                    late = True
-                    if not isinstance(error, LockTimeout):
-                        raise
-        self._stepped = again
+                again.append(name)
+        stops = [halt for halt in list_session_halts(self.paths.stopped) if halt.action == STOP]
+        missing = [halt for halt in stops if not _is_recorded(section, halt)]
+        for halt in missing[:ENTERED]:
+            try:
+                events += self._enter(board, halt, now)
+            except LockTimeout:
+                late = True
+                break
+        self._stepped = dict.fromkeys((*turns[MOST:], *again))
         notes = (*taken.notes, *(event.text for event in events if event.kind == "warned"))
         problems = (*taken.problems, *self.problems())
-        return Polled(tuple(events), notes, problems, bool(taken.sessions), late, bool(taken.waiting), failed)
+        has_more = taken.waiting > 0 or len(turns) > MOST or len(missing) > ENTERED
+        return Polled(tuple(events), notes, problems, bool(taken.sessions), late, has_more, failed)
 
     def _prune(self, rules: RuleSet, now: datetime) -> None:
         """Delete steps that are too old, or too many, now and then."""

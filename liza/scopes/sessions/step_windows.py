@@ -110,34 +110,34 @@ class StepWindows:
     def _take(self, name: str, files: Sequence[Kept], known: _Read | None, changed: set[str]) -> None:
         """Read what was appended since; the file that was read last may have been put aside meanwhile."""
         place = next((i for i, each in enumerate(files) if known is not None and each.inode == known.inode), None)
+        session = known.session if known is not None else ""
         if known is None or place is None or files[place].size < known.end:  # not read before, or by other means
             if known is not None:
                 self._note_vanished(name)
                 self.forget([name])
             past = steps.read_past(self.paths, [each.name for each in files], _NOTE)
-            self._add(name, past.lines, changed)
+            session = self._add(name, past.lines, changed)
             inode, end = past.inode, past.end
-            if (window := self._window(name)) is not None:
-                window.remember_events(past.events)
+            if session:
+                self.sessions[session].remember_events(past.events)
         else:
             inode, end = known.inode, known.end
             for index in range(place, len(files)):
                 found = steps.read_from(self.paths, files[index].name, end if index == place else 0)
-                self._add(name, found.lines, changed)
+                session = self._add(name, found.lines, changed) or session
                 inode, end = found.inode, found.end
-        window = self._window(name)
-        self._read[name] = _Read(inode, end, window.session if window is not None else "")
+        self._read[name] = _Read(inode, end, session)
 
-    def _window(self, name: str) -> StepWindow | None:
-        return next((each for session, each in self.sessions.items() if steps.step_file(session) == name), None)
-
-    def _add(self, name: str, lines: Sequence[Mapping[str, Any]], changed: set[str]) -> None:
+    def _add(self, name: str, lines: Sequence[Mapping[str, Any]], changed: set[str]) -> str:
+        """Take in the lines of a file; the session that it is of, and "" without one."""
+        session = ""
         for line in _own(name, lines):
             session = str(line["session"])
             if session not in self.sessions:
                 self.sessions[session] = StepWindow(session)
             self.sessions[session].add(line)
             changed.add(session)
+        return session
 
 
 def _window_of(lines: Sequence[Mapping[str, Any]]) -> StepWindow:

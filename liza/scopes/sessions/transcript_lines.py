@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from liza.clients.event import Event
 from liza.clients.secrets import mask
 from liza.clients.transcript import Transcript, parse_line
-from liza.model import format_time, parse_time
+from liza.model import format_time, is_future, parse_time
 from liza.scopes.sessions.intake import degraded_line, note_of, usage_of, with_edits
 from liza.scopes.sessions.step import steps_of
 from liza.scopes.sessions.step_window import RESULT
@@ -47,7 +47,9 @@ def events_of(client: str, transcript: Transcript, raw: bytes, now: datetime) ->
     line = parse_line(raw)
     if line is None:
         return
-    at = parse_time(line.get("timestamp")) or now
+    at = parse_time(line.get("timestamp"))
+    if at is None or is_future(at, now):  # else it would be after every decision that a person makes
+        at = now
     uuid = line.get("uuid")  # the same where Claude Code has copied the line into a session that continues this one
     name = event_name(client, uuid.encode(errors="replace") if isinstance(uuid, str) and uuid else raw)
     for event in transcript.read(line):

@@ -8,7 +8,7 @@ from tests.clients_real.clients import PROMPT, SUBAGENTS
 from tests.clients_real.lab import OPTIONS, Lab, observe, wait, working
 from tests.clients_real.turns import Scripts, Spawn
 
-SHORT = "61.5"  # seconds that the hook takes for the client's limit; it refuses one minute before it
+SHORT = "63.5"  # seconds that the hook takes for the client's limit; it refuses one minute before it
 ENDS = ("gemini", "qwen", "opencode")  # its request to the model is refused, which ends the turn
 CHILD = "Look at the payment page."
 

@@ -20,7 +20,8 @@ class TripSpans:
 
     def __init__(self, tracer: Tracer, logger: Logger, began: datetime) -> None:
         self._tracer, self._logger = tracer, logger
-        self._began = began  # what was open before was reported by the daemon before us
+        # What was open before was reported by the daemon before us. Times on the blackboard are whole seconds.
+        self._began = began.replace(microsecond=0)
         self._open: dict[str, tuple[Span, Attributes]] = {}
 
     def look(self, trigger: Mapping[str, Any] | None, section: Any, others: Mapping[str, str], now: datetime) -> None:

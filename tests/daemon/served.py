@@ -72,6 +72,14 @@ def hanging() -> Iterator[str]:
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/hangs"
 
 
+@contextmanager
+def refusing() -> Iterator[str]:
+    """An address that refuses connections, and that no other program gets meanwhile."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+
+
 def dead() -> str:
     """An address without a listener."""
     with socket.create_server(("127.0.0.1", 0)) as listening:

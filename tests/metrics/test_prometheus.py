@@ -2,12 +2,16 @@
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.run import liza
+from liza.metrics.collect import render
+from liza.metrics.facts import read_facts
+from liza.store.paths import find
+from tests.cli.run import installed, liza
 from tests.clients.hook import SESSION, failing
 from tests.clients.hook import run as run_hook
 from tests.daemon.daemon import RETRIES, Daemon, Watched, until
@@ -43,6 +47,8 @@ def test_file_of_the_daemon_has_what_the_commands_print(tmp_path: Path) -> None:
         assert (found.value("liza_daemon_state", state="running"), found.value("liza_checks_total") > 0) == (1, True)
         assert found.value("liza_check_seconds_total") > 0
         assert {dict(labels)["project"] for _, labels in found.samples} == {"team"}
+        fresh = Scraped(render(read_facts(find(str(board.root)), datetime.now(UTC))).decode())  # as /metrics reads it
+        assert fresh.value("liza_trips_total") == found.value("liza_trips_total") == 2
         is_as_in_stats(found, liza(board.root, "stats", "--json").json)
         promtool("check", "metrics", text=file.read_text())
         assert liza(board.root, "resolve", *FALSE_ALARM).code == 0
@@ -76,6 +82,12 @@ def test_file_that_cannot_be_written_is_reported_and_delays_nothing(tmp_path: Pa
         until(lambda: "liza.prom: No such file" in str(board.facts["not_sent"]), "it is reported")
         assert daemon.stop() == 0
     assert liza(board.root, "watch", "--metrics", str(folder / "liza.prom")).code == 1
+
+
+def test_without_its_packages_the_command_to_install_them_is_given(folder: Path) -> None:
+    (folder / "sitecustomize.py").write_text("import sys\nsys.modules['prometheus_client'] = None\n")
+    done = installed(folder, "watch", "--metrics", str(folder / "a.prom"), PYTHONPATH=str(folder))
+    assert (done.code, done.hint().endswith("-m pip install 'liza[metrics]'")) == (1, True)
 
 
 def test_server_gives_metrics_to_those_with_a_token(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,10 @@ import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Status
 
 from tests.cli.run import liza
-from tests.clients.hook import SESSION, event, failing
+from tests.clients.hook import SESSION, event, failing, spooled
 from tests.clients.hook import run as run_hook
 from tests.daemon.daemon import RETRIES, Daemon, Watched, until
-from tests.daemon.served import dead, hanging
+from tests.daemon.served import hanging, refusing
 from tests.telemetry.collector import collector, values
 
 SUBAGENT = "agent-5"
@@ -91,14 +91,18 @@ def test_stopped_session_ends_with_an_error_and_is_logged(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", ["dead", "hanging"])
 def test_collector_that_does_not_answer_delays_nothing_and_is_reported(tmp_path: Path, kind: str) -> None:
-    with hanging() as slow:
-        endpoint = slow if kind == "hanging" else dead()
+    """Although it has spans to export when the trip comes."""
+    with hanging() if kind == "hanging" else refusing() as endpoint:
+        patient = {"OTEL_EXPORTER_OTLP_TIMEOUT": "30"} if kind == "hanging" else {}
         board = Watched(tmp_path / "team")
-        with Daemon(board.root, env={"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, **FAST}) as daemon:
+        with Daemon(board.root, env={"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, **FAST, **patient}) as daemon:
             board.beats(2)
+            for payload in (failing("call-1"), event("Stop")):
+                assert run_hook(board.root, "after", payload).code == 0
+            until(lambda: not spooled(board.root), "the daemon has read them")
             board.report_anomalies(*RETRIES)
             until(board.checkpoint.exists, "the agents are halted", patience=1.5)
             if kind == "dead":
                 until(lambda: "OpenTelemetry logs" in str(board.facts["not_sent"]), "it is reported")
-            assert daemon.stop() == 0
-            assert daemon.errors() == ""
+                assert daemon.stop() == 0
+                assert daemon.errors() == ""

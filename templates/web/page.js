@@ -91,7 +91,7 @@ function listen() {
   events.addEventListener("error", () => {
     if (events.readyState === EventSource.CLOSED) {
       tell("not live: liza serve has ended, or was started again with another address", true);
-      setTimeout(listen, 5000);
+      setTimeout(listen, 15000);
     } else tell("not live: connecting again", true);
   });
 }

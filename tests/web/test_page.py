@@ -164,3 +164,13 @@ def test_strip_counts_every_outcome() -> None:
         "refused": 1,
         "unknown": 1,
     }
+
+
+def test_many_sessions_and_stops_stay_a_page(folder: Path) -> None:
+    """What is left out is counted, and a command that lists it is named."""
+    stopped = {f"s-{n}": {"status": "STOPPED", "current_trip": {"reason": "stuck"}} for n in range(300)}
+    new_board(folder.parent / "b", f"version: 1\nsessions: {json.dumps(stopped)}\n")
+    found = page(folder.parent / "b")
+    assert len([each for each in found.all("li") if (each.get("id") or "").startswith("open-")]) == 50
+    assert "and 250 more: liza status" in found.text
+    assert len(found.all("tr")) < 300

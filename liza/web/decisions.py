@@ -33,6 +33,8 @@ class Decision(NamedTuple):
     def arguments(self, subject: str, values: Mapping[str, str]) -> list[str]:
         """The words behind `liza`; `WrongUsage` where something is missing or not one of the choices."""
         found, last = [*self.words], []
+        if "\0" in subject:
+            raise WrongUsage("a name cannot have a NUL character")
         if self.option:
             found += [self.option, subject]
         elif self.about:

@@ -82,6 +82,7 @@ def test_resolve_is_recorded_as_the_persons_own(folder: Path, seat: Seat) -> Non
         ({"message": "  "}, 400),
         ({"message": "nul \0"}, 400),
         ({"cause": "nobody"}, 400),
+        ({"decision": "session_resume", "subject": "nul \0"}, 400),
         ({"decision": "rm"}, 400),
         ({"message": "x" * 70_000}, 400),
     ],

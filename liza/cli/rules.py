@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -92,6 +93,8 @@ def check_command(call: Call, file: str | None) -> int:
         problems = list(notify_problems(path))
     except Unreadable as error:
         problems = list(error.listed(path))
+        with suppress(Unreadable):  # then it is among the problems
+            problems += notify_problems(path)
     problems = [each._replace(file=os.path.relpath(each.file)) for each in problems]
     errors = sum(each.level == "error" for each in problems)
     if call.as_json:
@@ -102,11 +105,12 @@ def check_command(call: Call, file: str | None) -> int:
     show.problems(problems)
     name = printable(os.path.relpath(path))
     if rules is None:
-        click.echo(f"{name}: {click.style('invalid', fg='red')}: {plural(len(problems), 'error')}")
+        click.echo(f"{name}: {click.style('invalid', fg='red')}: {plural(errors, 'error')}")
         return 1
     about = name if os.path.lexists(path) else f"there is no {name}, so the shipped rules"
     disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""
-    verdict = click.style("a notification target is invalid", fg="red") if errors else click.style("ok", fg="green")
+    invalid = plural(errors, "invalid notification setting")
+    verdict = click.style(invalid, fg="red") if errors else click.style("ok", fg="green")
     click.echo(f"{about}: {verdict}, {len(rules.rules)} active rules{disabled}")
     show.warnings(rules.changes)
     return 1 if errors else 0

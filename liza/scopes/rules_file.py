@@ -8,7 +8,7 @@ from typing import Any
 
 import liza.rules
 from liza.errors import Refused, Unreadable
-from liza.model import Path, Problem
+from liza.model import MAPPINGS, Path, Problem
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import PACKS, BadRules, Source, load
 from liza.rules.time_limit import DEFAULT_SECONDS, TimeLimit
@@ -163,7 +163,7 @@ def _word_of(own: str, key: str) -> str | None:
 
 
 def notify_problems(own: str) -> tuple[Problem, ...]:
-    """What is wrong with the notification targets in a file of rules that can be read otherwise.
+    """What is wrong with the notification targets in a file of rules.
 
     No rule depends on them, so it is not an error of the rules; but people would wait for messages in vain.
     """
@@ -171,8 +171,11 @@ def notify_problems(own: str) -> tuple[Problem, ...]:
     from liza.schema.snapshot import locate_faults
 
     data = _source(own).data if os.path.lexists(own) else {}
-    stagnation = (data.get("stagnation") or {}).get("notifications")
-    blocks: dict[Path, Any] = {("notify",): data.get("notify"), ("stagnation", "notifications"): stagnation}
+    if not isinstance(data, MAPPINGS):
+        return ()
+    stagnation = data.get("stagnation")
+    for_run = stagnation.get("notifications") if isinstance(stagnation, MAPPINGS) else None
+    blocks: dict[Path, Any] = {("notify",): data.get("notify"), ("stagnation", "notifications"): for_run}
     if not any(blocks.values()):
         return ()
     project = os.path.dirname(os.path.dirname(os.path.abspath(own)))

@@ -52,6 +52,8 @@ def validate_board(board: Board, now: datetime) -> Validation:
             checked[board.paths.rules] = {"rules": len(rules.rules), "disabled": len(rules.disabled)}
         except Unreadable as error:
             problems += error.listed(board.paths.rules)
+            with suppress(Unreadable):  # then it is among the problems
+                problems += notify_problems(board.paths.rules)
     waiting = inbox.read_waiting(board)
     if waiting.records or waiting.problems:
         checked[board.paths.inbox] = inbox.waiting_counts(waiting)

@@ -45,6 +45,13 @@ def test_notify_problems_are_listed_in_json(project: Path) -> None:
     assert SECRET not in ran.out
 
 
+@pytest.mark.parametrize("words", [("rules", "check"), ("validate",)], ids=" ".join)
+def test_notify_problems_are_listed_with_those_of_rules(project: Path, words: tuple[str, ...]) -> None:
+    (project / ".liza" / "rules.yaml").write_text(NOTIFY.replace("rules: []", "rules: [{name: half}]"))
+    places = [(each["line"], each["column"]) for each in liza(project, *words, "--json").json["problems"]]
+    assert places == [(1, 1), *PLACES]
+
+
 def test_broken_notify_does_not_stop_evaluation(project: Path) -> None:
     assert liza(project, "analyze").code == 0
     assert "7 active rules" in liza(project, "rules", "check").out

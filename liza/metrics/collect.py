@@ -65,18 +65,18 @@ def _health(facts: Facts) -> Iterator[Metric]:
     state = State.DEGRADED if status is None else status.state
     yield _states("liza_breaker_state", "The state of the sprint's breaker.", State, state)
     yield _states("liza_daemon_state", "The state of the daemon.", DaemonState, daemon.state)
-    yield _gauge("liza_daemon_heartbeat_age_seconds", "Since the daemon's last heartbeat.", daemon.silent_for)
+    yield _gauge("liza_daemon_heartbeat_age_seconds", "Seconds since the daemon's last heartbeat.", daemon.silent_for)
     known = daemon.facts
     alarms, errors = (len(each) if isinstance(each := known.get(name), Mapping) else 0 for name in ("alarms", "errors"))
     yield _gauge("liza_alarms", "Active alarms.", alarms)
-    yield _gauge("liza_daemon_errors", "What the daemon cannot read or write now.", errors)
+    yield _gauge("liza_daemon_errors", "Files that the daemon currently cannot read or write.", errors)
     yield _gauge("liza_messages_undelivered", "Whether a notification could not be sent.", bool(known.get("not_sent")))
     yield _counter("liza_checks", "Checks of the running daemon.", _number(known.get("checks")))
-    yield _counter("liza_check_seconds", "Time that they took.", _number(known.get("check_seconds")))
+    yield _counter("liza_check_seconds", "Seconds spent on these checks.", _number(known.get("check_seconds")))
     last = parse_time(known.get("last_check"))
     if last is not None:
-        yield _gauge("liza_last_check_timestamp_seconds", "When the daemon made its last check.", last.timestamp())
-    yield _gauge("liza_collected_timestamp_seconds", "When these numbers were read.", facts.at.timestamp())
+        yield _gauge("liza_last_check_timestamp_seconds", "Unix time of the daemon's last check.", last.timestamp())
+    yield _gauge("liza_collected_timestamp_seconds", "Unix time of this collection.", facts.at.timestamp())
 
 
 def _trips(facts: Facts) -> Iterator[Metric]:
@@ -85,16 +85,16 @@ def _trips(facts: Facts) -> Iterator[Metric]:
     trips = list(trips_of(facts))
     names = _Labels([*(each.rule for each in trips), *(each.rule for each in facts.rules)])
     total = [((each.scope, names[each.rule]), 1.0) for each in trips]
-    yield _labelled(CounterMetricFamily, "liza_trips", "Trips by what they stopped.", ("scope", "rule"), total)
+    yield _labelled(CounterMetricFamily, "liza_trips", "Trips by scope and rule.", ("scope", "rule"), total)
     scopes = [((scope,), 0.0) for scope in (SPRINT, *(row.scope for row in SCOPES))]
     opened = [each for each in trips if each.is_open]
     counts = [*scopes, *(((each.scope,), 1.0) for each in opened)]
-    yield _labelled(GaugeMetricFamily, "liza_open_trips", "What is stopped now.", ("scope",), counts)
+    yield _labelled(GaugeMetricFamily, "liza_open_trips", "Open trips by scope.", ("scope",), counts)
     ages: dict[tuple[str, ...], float] = {}
     for each in opened:
         key = (each.scope, names[each.rule])
         ages[key] = max(ages.get(key, 0.0), _age(each.began, facts.at))
-    text = "Since the oldest open trip of each rule."
+    text = "Seconds since the oldest open trip of each rule."
     yield _labelled(GaugeMetricFamily, "liza_open_trip_age_seconds", text, ("scope", "rule"), ages.items())
     false = [((names[each.rule],), float(each.false_alarms)) for each in facts.rules]
     yield _labelled(CounterMetricFamily, "liza_false_alarms", "Trips resolved as false alarms.", ("rule",), false)
@@ -106,8 +106,10 @@ def _patterns(facts: Facts) -> Iterator[Metric]:
     names = _Labels(each.rule.name for each in progress)
     values = [((names[each.rule.name],), float(each.value)) for each in progress]
     limits = [((names[each.rule.name],), float(each.threshold)) for each in progress]
-    yield _labelled(GaugeMetricFamily, "liza_pattern_value", "Evidence that a rule about all has.", ("rule",), values)
-    yield _labelled(GaugeMetricFamily, "liza_pattern_threshold", "The value at which it trips.", ("rule",), limits)
+    text = "Current value of each rule that halts everyone."
+    yield _labelled(GaugeMetricFamily, "liza_pattern_value", text, ("rule",), values)
+    text = "The value at which each rule trips."
+    yield _labelled(GaugeMetricFamily, "liza_pattern_threshold", text, ("rule",), limits)
 
 
 def _sessions(facts: Facts) -> Iterator[Metric]:
@@ -115,14 +117,14 @@ def _sessions(facts: Facts) -> Iterator[Metric]:
     assert status is not None
     known = [(("", state), 0.0) for state in (RUNNING, ENDED, HALTED, ASKED)]
     counts = [*known, *(((row.client, row.state), 1.0) for row in status.sessions)]
-    text = "Sessions of the last day; those of no client are there for each state to have a sample."
+    text = "Sessions of the last day by client and state."
     yield _labelled(GaugeMetricFamily, "liza_sessions", text, ("client", "state"), counts)
     steps = [(key, float(number)) for key, number in facts.steps.items()]
     text = "The newest tool calls of each recent session (up to 200) by outcome."
     yield _labelled(GaugeMetricFamily, "liza_recent_steps", text, ("client", "outcome"), steps)
-    yield _gauge("liza_events_waiting", "Events of hooks that no daemon has read yet.", status.events_waiting)
-    yield _gauge("liza_inbox_records", "Records that wait until they can be entered.", status.waiting.records)
-    yield _gauge("liza_record_problems", "Problems of the records.", len(status.found.snapshot.problems))
+    yield _gauge("liza_events_waiting", "Hook events that no daemon has read yet.", status.events_waiting)
+    yield _gauge("liza_inbox_records", "Records that wait in the inbox.", status.waiting.records)
+    yield _gauge("liza_record_problems", "Problems found in the records.", len(status.found.snapshot.problems))
 
 
 def _used(facts: Facts) -> Iterator[Metric]:
@@ -136,7 +138,7 @@ def _used(facts: Facts) -> Iterator[Metric]:
     unpriced = [((names[name],), float(number)) for name, number in kept.unpriced.items()]
     yield _counter("liza_steps", "Tool calls of all sessions whose steps are kept.", kept.steps)
     yield _labelled(family, "liza_tokens", "Tokens used, as far as steps are kept.", model, tokens)
-    yield _labelled(family, "liza_cost_dollars", "What they cost, in US dollars.", model, cost)
+    yield _labelled(family, "liza_cost_dollars", "Cost in US dollars, as far as steps are kept.", model, cost)
     yield _labelled(family, "liza_unpriced_tokens", "Tokens of models without a price.", model, unpriced)
     yield _gauge("liza_cost_today_dollars", "Cost since midnight, in US dollars.", today.cost or 0.0)
     yield _gauge("liza_tokens_today", "Tokens used since midnight.", today.tokens or 0)

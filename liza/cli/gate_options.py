@@ -49,10 +49,11 @@ def command(ctx: click.Context, /, strict: bool, wait: bool, timeout: float | No
         while wait and not answer and (until is None or time.monotonic() < until):
             time.sleep(_POLL)
             answer = check_gate(root_of(ctx), scopes, datetime.now(UTC))
-        for note in (*answer.notes, *answer.unknown):
+        stops = strict and bool(answer.unknown)
+        for note in answer.notes if stops else (*answer.notes, *answer.unknown):
             warn(note)
-        if strict and answer.unknown:
-            return bare_gate.stop("a name is not on the blackboard", "correct the name, or leave --strict out")
+        if stops:
+            return bare_gate.stop("; ".join(answer.unknown), "correct the name, or leave out --strict")
         return bare_gate.CONTINUE if answer else bare_gate.stop(answer.why, answer.hint)
     except Exception as error:  # noqa: BLE001 - a gate that fails must not let anything through
         return bare_gate.stop(str(error), "fix that, then try again; see: liza validate")

@@ -46,7 +46,7 @@ def command(
         if name not in CLIENTS:
             raise Refused(f"unknown client {value_text(name)}", hint=suggestion(name, tuple(CLIENTS)))
     if user and shared:
-        raise WrongUsage("only one of --user and --project at a time")
+        raise WrongUsage("--user and --project exclude each other")
     place = "user" if user else "project" if shared else "local"
     project = _project(call.root, place)
     if tools and not uninstall:
@@ -171,7 +171,7 @@ def _notes(client: str, edits: list[Edit], place: str, project: str) -> list[str
     if _tools_in(edits, client, place, project):
         notes += mcp_servers.servers_of(client).notes
     elif has_extra("mcp") and not _has_tools(client, place, project):
-        notes.append(f"to let its agents report and ask: liza install {client}{option} --mcp")
+        notes.append(f"optional, tools to report problems and read decisions: liza install {client}{option} --mcp")
     return notes
 
 

@@ -163,7 +163,7 @@ def _list(call: Call, called: str) -> int:
 
 def _table(rows: list[LoopResult]) -> None:
     if not rows:
-        click.echo("no loop has been recorded yet: liza loop record LOOP")
+        click.echo("no loops yet; to record an iteration: liza loop record LOOP")
     for line in aligned([_cells(row) for row in rows], right=[2]):
         click.echo(show.fitted(line))
 

@@ -13,10 +13,11 @@ from liza.store.paths import find
 from liza.text import printable
 
 PORT = 8642
+_PORTS = click.IntRange(0, 65535)
 
 
 @click.command("serve")
-@click.option("--port", metavar="N", type=int, default=PORT, show_default=True, help="0 takes a free one.")
+@click.option("--port", metavar="N", type=_PORTS, default=PORT, show_default=True, help="0 takes a free one.")
 @click.option("--host", metavar="ADDR", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option("--read-only", is_flag=True, help="Make no decisions on the page.")
@@ -42,7 +43,7 @@ def command(ctx: click.Context, port: int, host: str, opens: bool, read_only: bo
     def announce(access: Access, address: str) -> None:
         click.echo(f"{printable(paths.project)}: {address}?token={access.token}")
         if host not in ("127.0.0.1", "::1", "localhost"):
-            click.echo("! the connection is not encrypted: other machines on the way can read it")
+            click.echo("! not encrypted: use it in a network that you trust, or over SSH (docs/dashboard.md)")
         if opens:
             import webbrowser
 
@@ -52,7 +53,8 @@ def command(ctx: click.Context, port: int, host: str, opens: bool, read_only: bo
         click.echo(f"code for decisions: {code}", err=terminal == 2)
 
     terminal = None if read_only else _terminal()
-    why = "--read-only" if read_only else "no terminal to show the code on" if terminal is None else agent_sign(paths)
+    no_terminal = "no terminal to show the code for decisions on: run liza serve in one"
+    why = "--read-only" if read_only else no_terminal if terminal is None else agent_sign(paths)
     if why is not None:
         click.echo(f"read-only: {why}")
         terminal = None

@@ -92,7 +92,7 @@ def _lines(rows: list[SessionRow], every: bool, waiting: int, at: datetime) -> l
     if waiting:
         lines.insert(0, f"{plural(waiting, 'event')} of agents wait for the daemon: liza watch --background")
     if not rows:
-        lines.append("no session in the last day; to record the sessions of agents: liza install")
+        lines.append("no sessions in the last day; to record the sessions of agents: liza install")
     elif not shown:
         lines.append(f"{plural(len(rows), 'session')} of the last day ended: liza sessions --all")
     if unpriced := unpriced_text([row.used for row in shown]):

@@ -80,7 +80,7 @@ def trigger(open_trip: Mapping[str, Any], word: str) -> None:
     if severity in SEVERITIES:
         echo(f"  layer: {SEVERITIES[severity].layer}; procedure: {SEVERITIES[severity].remediation}")
     if open_trip.get("message"):
-        echo(f"  {short(open_trip['message'])}")
+        echo(f"  message: {short(open_trip['message'])}")
     if others := also_matched(open_trip):
         echo(f"  also matched: {short(', '.join(others))}")
     echo(f"  report: {printable(str(open_trip.get('report_file') or '.liza/circuit_breaker_report.md'))}")

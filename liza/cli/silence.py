@@ -117,7 +117,7 @@ def list_command(call: Call, everything: bool) -> int:
         envelope.write("silence list", "ok", silences=rows)
         return 0
     if not listed:
-        click.echo("no active silence" if not everything else "there are no silences")
+        click.echo("no active silences" if not everything else "no silences yet")
     for entry in listed:
         state = entry.state(at)
         if entry.silence is None:

@@ -48,7 +48,7 @@ def command(call: Call) -> int:
     if found:
         _rules(found)
     else:
-        click.echo("no trip in the history")
+        click.echo("no trips in the history")
     for line in _used(used, rules.blocks):
         click.echo(show.fitted(line))
     return 0

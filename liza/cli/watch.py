@@ -222,7 +222,7 @@ def _stop(paths: Paths, as_json: bool) -> int:
     if as_json:
         envelope.write("watch", "stopped" if pid is not None else "not running", pid=pid)
     else:
-        click.echo(f"process {pid} has ended" if pid is not None else "no daemon is running")
+        click.echo(f"daemon stopped, process {pid}" if pid is not None else "no daemon is running")
     return 0
 
 

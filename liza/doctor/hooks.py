@@ -91,7 +91,7 @@ def _asked(paths: Paths, now: datetime, clients: list[str]) -> Iterator[Finding]
         last = max(own, key=lambda each: each.last or "", default=None)
         time_of = parse_time(last.last) if last is not None else None
         if last is None or time_of is None:
-            yield Finding("hooks", Level.OK, f"{client}: no session in the last day")
+            yield Finding("hooks", Level.OK, f"{client}: no sessions in the last day")
         else:
             minutes = max((now - time_of).total_seconds(), 0.0) / 60
             name = one_line(f"{last.name} {last.session[:8]}".strip(), 60)

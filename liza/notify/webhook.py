@@ -103,7 +103,7 @@ def read_one(given: Any, path: Path) -> Iterator[Webhook | Fault]:
             return
     if not is_webhook_url(url):
         where = (*path, "url") if isinstance(given, Mapping) else path
-        hint = "use an http:// or https:// address with a host name"
+        hint = "set url (or env, a variable that holds it) to an http:// or https:// address with a host name"
         yield Fault(where, f"{'.'.join(map(str, path))} has no usable address", hint)
     elif form not in FORMATS:
         yield Fault((*path, "format"), f"unknown webhook format {shown(form)}", suggestion(form, FORMATS))

@@ -43,7 +43,7 @@ DEFAULT_SIMILARITY = 0.7
 DEEPEST = 50
 _REGEX_BYTES = 1 << 20  # of a compiled pattern
 _SUM = "the field comes first, and then what a count has: sum(tokens, usage, per(session))"
-_RE2 = "RE2 syntax: no backreferences, no lookaround, no possessive or repeated more than 1000 times"
+_RE2 = "RE2 syntax: no backreferences, lookaround or possessive quantifiers; at most 1,000 repetitions"
 
 
 _CONSTANTS = {"true": True, "false": False, "null": None}

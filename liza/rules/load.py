@@ -155,7 +155,7 @@ def _merged(files: "Sequence[_File]") -> "dict[str, _Entry]":
 def _changed_settings(files: "Sequence[_File]", mine: "_File") -> Iterator[str]:
     shipped = next((file.data["window"] for file in files if "window" in file.data), "current_sprint")
     if mine.data.get("window", shipped) != shipped:
-        yield f"window is {value_text(mine.data['window'])}, shipped is {value_text(shipped)}"
+        yield f"window is {value_text(mine.data['window'])} (default: {value_text(shipped)})"
     if mine.data.get("matching") == "exact":
         yield "matching is 'exact': texts must be equal to be the same"
 
@@ -170,10 +170,10 @@ def _changed_rules(shipped: "Mapping[str, _Entry]", now: "Mapping[str, _Entry]")
             was, is_now = (_plain(each.get(key, defaults.get(key))) for each in (before.fields, fields))
             if was != is_now:
                 shipped_text = value_text(was or "that of the pack", 120)
-                yield f"{name}: {key} is {value_text(is_now, 120)}, shipped is {shipped_text}"
+                yield f"{name}: {key} is {value_text(is_now, 120)} (default: {shipped_text})"
         for param, value in now[name].params.items() if not before.is_optional else ():
             if f"${param}" in str(fields.get("condition")) and before.params.get(param) != value:
-                yield f"{name}: ${param} is {number_text(value)}, shipped is {before.params.get(param, 'nothing')}"
+                yield f"{name}: ${param} is {number_text(value)} (default: {before.params.get(param, 'none')})"
 
 
 def _is_custom(entry: "_Entry", before: "_Entry | None") -> bool:

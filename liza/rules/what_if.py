@@ -6,7 +6,7 @@ from liza.rules.conditions import Condition
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.syntax_tree import Comparison, Node, Not
 from liza.schema.rules_yaml import window
-from liza.text import suggestion, value_text
+from liza.text import did_you_mean, suggestion, value_text
 
 
 class InvalidSetting(ValueError):
@@ -27,7 +27,8 @@ def apply_settings(rules: RuleSet, settings: Iterable[str]) -> RuleSet:
             message = f"expected RULE.SETTING=VALUE, got {value_text(setting)}"
             raise InvalidSetting(message, "for example: retry_cluster.threshold=4")
         if name not in known:
-            raise InvalidSetting(f"unknown rule {value_text(name)}", suggestion(name, tuple(known)))
+            hint = did_you_mean(name, tuple(known), "list them with: liza rules list")
+            raise InvalidSetting(f"unknown rule {value_text(name)}", hint)
         known[name] = _varied(known[name], what.strip(), value.strip())
     return rules._replace(
         rules=tuple(each for name, each in known.items() if name not in sessions),

@@ -62,6 +62,6 @@ def budget_params(blocks: Mapping[str, Any]) -> dict[str, float]:
 def set_budgets(blocks: Mapping[str, Any]) -> Iterator[str]:
     """What is set, one message each: agents can write the file, too."""
     for span, measure, number in budgets_in(blocks):
-        yield f"budgets.{span}.{measure} is {number_text(number)}, shipped is off"
+        yield f"budgets.{span}.{measure} is {number_text(number)} (default: off)"
     for model in blocks.get("prices") or {}:
         yield f"prices.{value_text(model)} is set"

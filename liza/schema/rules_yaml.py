@@ -254,7 +254,7 @@ def changed_settings(blocks: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         yield from _changed(blocks.get(key) or {}, defaults, key)
     for kind, names in (blocks.get("tools") or {}).items():
         if names:
-            yield f"tools.{kind} has {value_text(', '.join(names), 120)} besides those that are shipped"
+            yield f"tools.{kind} adds {value_text(', '.join(names), 120)} to the defaults"
     yield from set_budgets(blocks)
     projects = (blocks.get("circuit_breaker") or {}).get("projects") or {}
     for name, own in projects.items():
@@ -268,7 +268,7 @@ def _changed(block: Mapping[str, Any], defaults: Mapping[str, Any], path: str) -
         if isinstance(default, Mapping):
             yield from _changed(value or {}, default, f"{path}.{name}")
         elif value not in (None, default):
-            yield f"{path}.{name} is {_shown(value)}, shipped is {_shown(default)}"
+            yield f"{path}.{name} is {_shown(value)} (default: {_shown(default)})"
 
 
 def _shown(value: Any) -> str:

@@ -94,7 +94,7 @@ def leave(board: Board) -> list[str]:
         finally:
             database.close()
     except (LizaError, psycopg.Error) as error:
-        warnings.append(f"the database was not told, so the others see this host as silent: {error}")
+        warnings.append(f"the database could not be updated, so the other hosts see this one as silent: {error}")
     forget(board.paths)
     checkpoint.lift_partition(board.paths.checkpoint)
     if is_team_named(board.paths, rules_in_force(board.paths.rules)[0].blocks):
@@ -108,7 +108,7 @@ def settings_or_refuse(paths: Paths) -> Settings:
     blocks = rules_in_force(paths.rules)[0].blocks
     settings = settings_of(paths, blocks) if is_team_named(paths, blocks) else None
     if settings is None:
-        raise Refused("this blackboard belongs to no team", hint="liza team join URL")
+        raise Refused("this blackboard belongs to no team", hint="to join one: liza team join URL")
     return settings
 
 

@@ -60,7 +60,8 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except (OSError, OverflowError, UnicodeError) as error:
         why = getattr(error, "strerror", None) or str(error)
-        raise Refused(f"cannot listen on {host} port {port}: {why}", hint="take another one: --port 0") from None
+        hint = "take a free one: liza serve --port 0"
+        raise Refused(f"cannot listen on {host} port {port}: {why}", hint=hint) from None
 
 
 def _address(listening: socket.socket, host: str) -> str:

@@ -355,7 +355,7 @@ def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
     [
         (["--set", "retry_cluster"], "RULE.SETTING=VALUE", "retry_cluster.threshold=4"),
         (["--set", "retry_clustr.threshold=4"], "'retry_clustr'", "did you mean retry_cluster?"),
-        (["--set", "nothing_like_it.threshold=4"], "'nothing_like_it'", "one of: retry_cluster, "),
+        (["--set", "nothing_like_it.threshold=4"], "'nothing_like_it'", "liza rules list"),
         (["--set", "retry_cluster.threshold=four"], "threshold: expected a number, got 'four'", "threshold=4"),
         (["--set", "retry_cluster.threshold=nan"], "threshold: expected a number, got 'nan'", "threshold=4"),
         (["--set", "retry_cluster.threshold=inf"], "threshold: expected a number, got 'inf'", "threshold=4"),

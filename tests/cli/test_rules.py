@@ -84,9 +84,9 @@ def test_list_shows_changes_of_own_file(tmp_path: Path) -> None:
     assert "many_workarounds  SPEC_FLAW, observed only, last 50, rules.yaml" in lines
     assert "spec_gap_cluster  disabled, pack systemic" in lines
     assert [line for line in lines if line.startswith("!")] == [
-        "! rules.yaml: window is '24h', shipped is 'current_sprint'",
-        "! rules.yaml: retry_cluster: condition is 'count(type=retry_loop, similar(error_pattern)) >= 5', "
-        "shipped is 'count(type=retry_loop, similar(error_pattern)) >= 3'",
+        "! rules.yaml: window is '24h' (default: 'current_sprint')",
+        "! rules.yaml: retry_cluster: condition is 'count(type=retry_loop, similar(error_pattern)) >= 5' "
+        "(default: 'count(type=retry_loop, similar(error_pattern)) >= 3')",
         "! rules.yaml: spec_gap_cluster is disabled",
     ]
 

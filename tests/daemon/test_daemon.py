@@ -93,7 +93,7 @@ def test_background_daemon_has_a_status_and_can_be_stopped(board: Watched) -> No
         board.report_anomalies(*RETRIES)
         board.halted()
         ended = run(board.root, "watch", "--stop")
-        assert ended == (0, f"process {seen['pid']} has ended\n", "")
+        assert ended == (0, f"daemon stopped, process {seen['pid']}\n", "")
     after = run(board.root, "watch", "--status", "--json")
     assert (after.code, after.json["status"], after.json["daemon"]["pid"]) == (1, "not running", seen["pid"])
     kinds = [line.split()[1] for line in (board.folder / "watch.log").read_text().splitlines()]

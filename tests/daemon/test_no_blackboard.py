@@ -44,7 +44,7 @@ def test_waiting_daemon_has_a_status_and_can_be_stopped(tmp_path: Path) -> None:
         assert run(tmp_path, "watch", "--status", "--json").json["status"] == "waiting"
         for second in (run(tmp_path, "watch"), run(tmp_path, "watch", "--background")):
             assert (second.code, f"process {pid} already waits for this blackboard" in second.err) == (1, True)
-        assert run(tmp_path, "watch", "--stop").out == f"process {pid} has ended\n"
+        assert run(tmp_path, "watch", "--stop").out == f"daemon stopped, process {pid}\n"
         assert run(tmp_path, "watch", "--status").code == 1
     assert not (tmp_path / ".liza").exists()
 

@@ -56,7 +56,7 @@ def status_command(call: Call, name: str | None) -> int:
                 f"{click.style('unreadable', fg='red')}: {show.short(each.message, 200)} ({show.short(each.hint, 200)})"
             )
         if not rows and not wrong:
-            click.echo("no attempt has been recorded yet: liza attempt start --slice S --test NAME")
+            click.echo("no attempts yet; to record one: liza attempt start --slice S --test NAME")
     return 4 if wrong else 3 if stopped else 0
 
 

@@ -89,7 +89,7 @@ def round_command(
 
 
 def _pairs(objections: tuple[str, ...], answers: tuple[str, ...], labels: tuple[str, ...]) -> tuple[Objection, ...]:
-    example = "for example: --objection A --response X --objection B --response Y"
+    example = "for example: liza claim round ID --objection A --response X --objection B --response Y"
     if not objections and not answers:
         raise WrongUsage("missing --objection and --response, or --test", hint=example)
     if len(objections) != len(answers):

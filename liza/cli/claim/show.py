@@ -37,7 +37,7 @@ _ROUNDS = 12  # of a claim that are shown
 
 def table(found: Sequence[ClaimResult]) -> None:
     if not found:
-        click.echo("there are no claims yet: liza claim add ID --text TEXT")
+        click.echo("no claims yet; to add one: liza claim add ID --text TEXT")
     for line in aligned([(*_cells(each), _about(each)) for each in found]):
         click.echo(show.fitted(line))
 

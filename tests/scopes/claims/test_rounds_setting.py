@@ -12,7 +12,7 @@ def test_raised_number_of_rounds_warns(lab: Claims, rules: str) -> None:
     ran = lab.round("A")
     assert "circuit_breaker_rounds is 5: raising it is discouraged" in ran.err
     assert lab.codes("A", "A", "A", "A") == [0, 0, 0, 3]
-    assert "circuit_breaker_rounds is 5, shipped is 3" in lab.run("status").out
+    assert "circuit_breaker_rounds is 5 (default: 3)" in lab.run("status").out
 
 
 def test_raised_number_in_the_rule_warns(lab: Claims) -> None:

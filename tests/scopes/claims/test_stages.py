@@ -66,7 +66,7 @@ def test_last_stage_name_is_a_setting(lab: Claims) -> None:
     lab.dispute()
     assert lab.stage("close", "S5").code == 0
     assert lab.stage("close", "synthesis").code == 3
-    assert "disputes.last_stage is 'Synthesis', shipped is 'S5'" in lab.run("status").out
+    assert "disputes.last_stage is 'Synthesis' (default: 'S5')" in lab.run("status").out
 
 
 def test_last_stage_name_may_be_a_number(lab: Claims) -> None:

@@ -125,7 +125,7 @@ def test_similarity_of_objections_and_answers_can_be_disabled(lab: Claims, rules
     lab.add()
     assert lab.codes(*SIMILAR) == [0, 0, 0]
     assert [answered(lab, each, IMPOSSIBLE) for each in EXAMPLE] == [0, 0, 0]
-    assert "disputes.objections is 'exact', shipped is 'similar'" in lab.run("status").out
+    assert "disputes.objections is 'exact' (default: 'similar')" in lab.run("status").out
     lab.write_rules("disputes: {objections: exact, matching: similar}\n")
     assert [answered(lab, each, "no") for each in SIMILAR] == [0, 0, 3]
 

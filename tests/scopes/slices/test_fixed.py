@@ -72,7 +72,7 @@ def test_infrastructure_alert_may_be_changed_and_is_listed(slices: Slices) -> No
     slices.rules.write_text("params: {infra_errors: 4}\n")
     answers = [slices.attempt("infra", "--slice", "S-1", "--json").json for _ in range(4)]
     assert [len(answer["problems"]) for answer in answers] == [0, 0, 0, 1]
-    assert "infra_repeats: $infra_errors is 4, shipped is 2" in slices.run("status").out
+    assert "infra_repeats: $infra_errors is 4 (default: 2)" in slices.run("status").out
 
 
 def test_infrastructure_alert_ends_once_the_test_has_run(slices: Slices) -> None:

@@ -9,8 +9,9 @@ from liza.cli import envelope, session_replay, show
 from liza.errors import LizaError, Refused
 from liza.model import format_time
 from liza.replay.session_playback import SessionTrip
+from liza.rules.compare import Comparison, compare
 from liza.rules.evaluate import Compiled, RuleSet
-from liza.rules.explain import Cause, Comparison, Explanation, Group, compare, details
+from liza.rules.explain import Cause, Explanation, Group, details
 from liza.rules.fields import lookup, values
 from liza.rules.syntax_tree import Grouping
 from liza.rules.windows import stream_records

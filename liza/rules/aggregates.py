@@ -257,7 +257,7 @@ def _numbers(
     for other in condition.grouped:
         if other is not aggregate:
             distinct |= _distinct(context.texts(context.select(other), grouping.field))
-    return context.similar(grouping.field, grouping.similarity, distinct)
+    return context.similar(grouping, distinct)
 
 
 def _distinct(values: Sequence[Texts]) -> set[str]:

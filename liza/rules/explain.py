@@ -8,34 +8,18 @@ from typing import Any, NamedTuple
 
 from liza.model import Record, Snapshot, Verdict
 from liza.rules.acknowledged import read_acknowledged
+from liza.rules.compare import Comparison, near
 from liza.rules.conditions import Outcome
 from liza.rules.evaluate import Compiled, RuleSet, evaluate
 from liza.rules.fields import Context, lookup, passes, values
-from liza.rules.normalize import ANYTHING, NAME, SETTING, WHOLE, Template, same_word, template
-from liza.rules.same import same_key
-from liza.rules.similar import Grouper, ignores_endings, words_at_place
-from liza.rules.syntax_tree import Aggregate, Field, Filter, Grouping
+from liza.rules.syntax_tree import Aggregate, Field, Filter
 from liza.rules.windows import Window, stream_records
-from liza.text import plural, text_of, value_text
-
-MANY_GROUPS = 500  # groups whose texts are compared with each other
-NEAR = 0.5  # from this similarity on, two texts that are apart are worth a word
-_FEW = 3  # words that differ which are named
+from liza.text import text_of, value_text
 
 
 class Group(NamedTuple):
     outcome: Outcome
     texts: tuple[tuple[str, int], ...]  # what its records say, each with how often, the commonest first
-
-
-class Comparison(NamedTuple):
-    """Two texts, and why they are together or apart."""
-
-    one: str
-    other: str
-    together: bool
-    similarity: float  # of what is left of them once their volatile parts are left out
-    why: str
 
 
 class Cause(Enum):
@@ -190,141 +174,10 @@ def _without(record: Record, wanted: Field) -> Uncounted:
     return Uncounted(record, Cause.NO_FIELD, f"no field {str(wanted).replace('|', ' or ')}")
 
 
-# --- texts that nearly met ------------------------------------------------------------------------------------------
-
-
 def _near(compiled: Compiled, groups: Sequence[Group]) -> Iterator[Comparison]:
-    """For each group the one that is most like it, with what keeps them apart; the most alike first."""
     grouping = next((each.grouping for each in compiled.condition.grouped if each.grouping is not None), None)
-    if grouping is None or grouping.similarity is None:
-        return
-    from rapidfuzz import process
-    from rapidfuzz.distance import Levenshtein
-
-    everything = list(dict.fromkeys(text for each in groups for text, _ in each.texts))
-    samples = list(dict.fromkeys(each.texts[0][0] for each in groups[:MANY_GROUPS] if each.texts))
-    plain = [_plain(template(text)) for text in samples]
-    together = _Together(everything, grouping.similarity)
-    found: dict[frozenset[str], float] = {}
-    for index, one in enumerate(samples):
-        scores = process.extract(plain[index], plain, scorer=Levenshtein.normalized_similarity, limit=3)
-        others = [(samples[at], score) for _, score, at in scores if at != index and not together(one, samples[at])]
-        if others and others[0][1] >= NEAR:
-            found[frozenset((one, others[0][0]))] = others[0][1]
-    for pair, _ in sorted(found.items(), key=lambda item: -item[1]):
-        one, other = sorted(pair)
-        yield compare(one, other, grouping, everything, known=together)
-
-
-class _Together:
-    """Which of some texts are together; grouped once for all questions."""
-
-    def __init__(self, texts: Sequence[str], similarity: float) -> None:
-        self.grouper = Grouper(similarity)
-        self.numbers = {text: self.grouper.add(text) for text in texts}
-
-    def __call__(self, one: str, other: str) -> bool:
-        return self.grouper.group(self.numbers[one]) == self.grouper.group(self.numbers[other])
-
-
-def compare(
-    one: str,
-    other: str,
-    grouping: Grouping,
-    among: Sequence[str] = (),
-    *,
-    exact: bool = False,
-    known: _Together | None = None,
-) -> Comparison:
-    """Why two texts are together or apart, by themselves and with other texts around them."""
-    if exact or grouping.similarity is None:
-        return _plainly(one, other, exact)
-    alone = _Together((one, other), grouping.similarity)(one, other)
-    together = alone or (known or _Together((one, other, *among), grouping.similarity))(one, other)
-    pair = _Pair(one, other, grouping.similarity, among)
-    why = pair.why_together(alone) if together else pair.why_apart()
-    return Comparison(one, other, together, alike(one, other), why)
-
-
-def _plainly(one: str, other: str, exact: bool) -> Comparison:
-    together = one == other if exact else same_key(one) == same_key(other)
-    rule = "compared for equality" if exact else "compared without case, white space and surrounding punctuation"
-    return Comparison(one, other, together, alike(one, other), f"{'equal' if together else 'different'}: {rule}")
-
-
-def alike(one: str, other: str) -> float:
-    """How similar two texts are once their volatile parts are left out, from 0 to 1."""
-    from rapidfuzz.distance import Levenshtein
-
-    return Levenshtein.normalized_similarity(_plain(template(one)), _plain(template(other)))
-
-
-def _plain(found: Template) -> str:
-    return " ".join(found[0])
-
-
-class _Pair:
-    """Two texts, word by word."""
-
-    def __init__(self, one: str, other: str, similarity: float, among: Sequence[str]) -> None:
-        stem = ignores_endings(similarity)
-        self.similarity = similarity
-        self.first, self.second = template(one, stem), template(other, stem)
-        self.among = [template(each, stem) for each in among]
-        # As they were written, not as they are compared; the places are the same.
-        self.written = list(zip(template(one, stem=False)[0], template(other, stem=False)[0], strict=False))
-        self.differing = [
-            place for place, (a, b) in enumerate(zip(self.first[0], self.second[0], strict=False)) if a != b
-        ]
-
-    @property
-    def pairs(self) -> str:
-        named = [" / ".join(map(_bare, self.written[place])) for place in self.differing[:_FEW]]
-        more = len(self.differing) - _FEW
-        return ", ".join(named) + (f" and {more} more" if more > 0 else "")
-
-    def why_together(self, alone: bool) -> str:
-        if self.first == self.second:
-            common = " ".join("…" if a == ANYTHING else _bare(a) for a, _ in self.written)
-            return f"without the variable parts, both are: {common or 'empty'}"
-        words = [(self.first[0][place], self.second[0][place]) for place in self.differing]
-        if alone and all(same_word(*pair) for pair in words):
-            return f"only these words differ, and they are forms of one word: {self.pairs}"
-        if alone:
-            return f"only names differ: {self.pairs}"
-        if len(self.first[0]) == len(self.second[0]) and len(words) == 1 and self._may_be_anything():
-            return f"this position is a wildcard, because other texts differ there, too: {self.pairs}"
-        return "grouped through other texts that match both"
-
-    def _may_be_anything(self) -> bool:
-        seen, needed = words_at_place(self.first, self.second, self.among)
-        return bool(needed) and seen >= needed
-
-    def why_apart(self) -> str:
-        if self.first[1] != self.second[1]:
-            mine, theirs = (", ".join(each) or "none" for each in (self.first[1], self.second[1]))
-            return f"codes or numbers that identify the error differ: {mine} / {theirs}"
-        if len(self.first[0]) != len(self.second[0]):
-            counts = f"{plural(len(self.first[0]), 'word')} against {len(self.second[0])}"
-            return f"{counts}, without numbers, units and filler words"
-        if len(self.differing) > 1:
-            return f"{len(self.differing)} words differ: {self.pairs}"
-        place = self.differing[0]
-        words = (self.first[0][place], self.second[0][place])
-        if ANYTHING in words:
-            word = next(each for each in self.written[place] if each != ANYTHING)
-            return f"one has {_bare(word)} where the other has a number, a path or the like"
-        if same_word(*words):
-            return f"{self.pairs}: similarity below {self.similarity:g}"
-        seen, needed = words_at_place(self.first, self.second, self.among)
-        if not needed:
-            return f"one word differs: {self.pairs}; a text this short has too few other words to compare"
-        variants = f"{plural(seen, 'variant')} at this position, {needed} would make it a wildcard"
-        return f"one word differs: {self.pairs} ({variants})"
-
-
-def _bare(word: str) -> str:
-    return "anything" if word == ANYTHING else word.lstrip(NAME + SETTING + WHOLE)
+    if grouping is not None and grouping.similarity is not None:
+        yield from near([[text for text, _ in each.texts] for each in groups], grouping)
 
 
 def details(record: Record, fields: Sequence[Any]) -> str:

@@ -8,8 +8,9 @@ from math import prod
 from typing import Any, TypeGuard
 
 from liza.model import MAPPINGS, Record, parse_time
+from liza.rules.groups import Groups
 from liza.rules.operators import OPERATORS
-from liza.rules.syntax_tree import Aggregate, Field, Filter
+from liza.rules.syntax_tree import Aggregate, Field, Filter, Grouping
 from liza.rules.time_limit import TooCostly, unlimited
 from liza.text import text_of, value_text
 
@@ -40,7 +41,7 @@ class Context:
         self._selected: dict[int, tuple[Aggregate, list[Record]]] = {}
         self._per: dict[tuple[str, tuple[Field, ...]], dict[int | str, list[tuple[str, ...]]]] = {}
         self._partitions: dict[tuple[str, tuple[Field, ...]], dict[tuple[str, ...], list[Record]]] = {}
-        self._groups: dict[tuple[Field, float], tuple[Any, dict[str, int]]] = {}
+        self._groups: dict[Grouping, tuple[Groups, dict[str, int]]] = {}
 
     def select(self, aggregate: Aggregate) -> Sequence[Record]:
         """The records an aggregate is made of: for a count those that pass its filters, else all that pass `where`."""
@@ -74,19 +75,19 @@ class Context:
             elif aggregate.stream == stream:
                 found += [record for record in records if self.is_selected(record, aggregate)]
 
-    def similar(self, field: Field, similarity: float, texts: set[str]) -> Mapping[str, int]:
+    def similar(self, grouping: Grouping, texts: set[str]) -> Mapping[str, int]:
         """The group of each text. Texts that are grouped already are not grouped again."""
-        from liza.rules.similar import Grouper
-
-        grouper, numbers = self._groups.get((field, similarity), (None, {}))
+        grouper, numbers = self._groups.get(grouping, (None, {}))
         if grouper is None or not numbers.keys() <= texts:
-            grouper, numbers = Grouper(similarity), {}  # a text that is gone may have joined others
-            self._groups[field, similarity] = (grouper, numbers)
+            grouper, numbers = grouper_of(grouping), {}  # a text that is gone may have joined others
+            self._groups[grouping] = (grouper, numbers)
         # Short texts first, so that they are compared closely whatever long texts an agent adds.
         added = sorted(sorted(texts - numbers.keys()), key=len)
         numbers.update(zip(added, grouper.add_all(added, self.spend), strict=True))
         if grouper.coarse:
-            why = f"too much text: {grouper.coarse:,} different texts of {field} were compared for equality only"
+            why = (
+                f"too much text: {grouper.coarse:,} different texts of {grouping.field} were compared for equality only"
+            )
             self.overruns.append(why)
         groups = {number: grouper.group(number) for number in set(numbers.values())}
         return {text: groups[number] for text, number in numbers.items()}
@@ -281,3 +282,15 @@ def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "true or false"
     return "a number" if isinstance(value, int | float) else "a string" if isinstance(value, str) else "a single value"
+
+
+def grouper_of(grouping: Grouping) -> Groups:
+    """What groups texts as `similar(field)` does, or `similar(field, 0.7)`."""
+    similarity = grouping.similarity or 0.0
+    if grouping.letters:
+        from liza.rules.letters import LetterGrouper
+
+        return LetterGrouper(similarity)
+    from liza.rules.similar import Grouper  # takes longer to load than most checks take
+
+    return Grouper(similarity)

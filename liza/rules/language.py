@@ -309,13 +309,14 @@ class _Arguments:
         parser = self.parser
         parser.expect("(")
         field, similarity = parser.field(), DEFAULT_SIMILARITY
-        if parser.accept(","):
+        letters = parser.accept(",")
+        if letters:
             token = parser.take()
             if token.kind != "number" or not 0 < float(token.text) <= 1:
                 parser.fail("a similarity between 0 and 1", token)
             similarity = float(token.text)
         parser.expect(")")
-        return Grouping(field, similarity)
+        return Grouping(field, similarity, bool(letters))
 
     def once(self, name: str, token: Token, value: Any) -> None:
         if name in self.given:

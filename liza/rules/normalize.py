@@ -1,8 +1,8 @@
 """The words of an error without what varies from one occurrence to the next.
 
-Ids, paths, times, numbers and the names of things are left out; numbers and codes that say what the error is (a status,
-an exit code, E0308, ECONNREFUSED, the class of an exception) are kept apart, because two errors that differ in one of
-them are not the same, however alike the rest is. Everything here depends on the one text alone.
+What varies is known by its shape (ids, paths, times, names out of code), by quotes or by a word before it (`user ann`).
+What says which error it is (a status, an exit code, E0308, ECONNREFUSED, the class of an exception) is kept apart, and
+two texts must agree in it. All this depends on the one text alone; what only many texts show is found in `similar.py`.
 """
 
 import errno
@@ -13,141 +13,154 @@ from functools import lru_cache
 
 LONGEST = 1200  # characters of a text that are looked at: an error is named at its beginning
 MOST = 60  # words of it that are kept
-LONG = 80  # characters: what is longer is not a word
-NUMBERS = 30  # that are looked at to see whether they say what the error is
 ANYTHING = "*"
 WHOLE = "\x02"  # before a text that is compared as a whole
-NAME, SETTING = "'", "$"  # before a word that is a name out of code, or that of a setting like DATABASE_URL
+VALUE = "\x03"  # before what is at a place for values: user=root, (on battery), host:443
 
-Template = tuple[tuple[str, ...], tuple[str, ...]]
+# The words, the numbers and codes among them that identify the error, and the values as they were written.
+Template = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 
-_KEPT = "\x01"  # marks a number that must not be left out
-
-_SPACE = re.compile(r"\s+|\.{3,}")
+_SPACE = re.compile(r"[\s\0]+|\.{3,}")
 # What a regular expression may have to try from each of its characters on: without a limit that costs the square of
 # its length, or worse. Dividers say nothing, and of a long run (a path, a qualified name) its two ends say all.
 _DIVIDER = re.compile(r"([^\w\s])\1{3,}")
 _RUN = re.compile(r"[^\s,;(){}\[\]\"<>|]{97,}")
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_NEGATED = re.compile(r"\b(?:can't|cannot)\b|n't\b", re.IGNORECASE)
+_EXITED = re.compile(r"\bexit(?:ed)?\s(?:with\s)?(?:exit\s)?(?:code|status)\b", re.IGNORECASE)
 
-_EXTENSIONS = (
-    "py|pyi|[jt]sx?|mjs|cjs|go|rs|java|cc?|cpp|cxx|hh?|hpp|rb|php|cs|kts?|swift|scala|sh|html|css|s[ac]ss|vue|json|ya?ml|"
-    "toml|ini|cfg|conf|lock|md|txt|log|sql|xml|csv|tsv|o|so|dll|exe|jar|class|whl|tar|gz|zip|db|proto|env"
-)
-_DOMAINS = "com|org|net|io|edu|gov|dev|app|local|internal|localhost|test|example|uk|us|de|fr|nl|cn|hk|jp|eu"
-
-# Volatile parts, in the order in which they are looked for: a time before the numbers in it, a path before its words.
-# All but the first two begin a word, and nearly all hold more than letters: plain words are passed over quickly.
-_VOLATILE = re.compile(
-    rf"""(?P<quoted>(?P<mark>["'`])(?![\d.]+{_KEPT}?(?P=mark))[^"'`\s]{{1,80}}(?P=mark)(?!\s?:)
-          | ‘[^’\s]{{1,80}}’ | “[^”\s]{{1,80}}” | `[^`'\s]{{1,80}}' | `[^`]{{1,80}}` | (?<==)"[^"]{{1,80}}")
-      | (?P<slash>(?:[\\/]|(?<!\w)(?:~|\.{{1,2}})/)[\w.@+~$%-]+[\w.@+~$%\\/-]* | (?<![\w:])::ffff:(?=\d))
-      | (?<!\w)(?:(?=[a-z_]*[^a-z_\s])(?:
-            (?P<url>[a-z][a-z0-9+.-]{{1,15}}://[^\s'")>\]]+)
-          | (?P<uuid>[0-9a-f]{{8}}-(?:[0-9a-f]{{4}}-){{3}}[0-9a-f]{{12}}\b)
-          | (?P<time>\d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?:[t\ :]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:z|[+-]\d\d:?\d\d)?)?\b
-              | \d{{1,2}}:\d\d:\d\d(?:[.,]\d+)?\b(?!:))
-          | (?P<address>(?<!:)(?=[a-f:-]*\d)(?:[0-9a-f]{{1,4}}[:-]){{2,15}}(?::?[0-9a-f]{{1,4}})(?:\.\d)?(?![\w:-]))
-          | (?P<package>(?<![./@])(?:[a-z_]\w*\.)+(?=(?-i:[A-Z])\w*(?:Error|Exception|Failure|Warning)\b))
-          | (?P<path>(?:[a-z]:[\\/][\w.@+~$%-]+ | [\w.@-]+[\\/][\w.@+~$%-]+[\\/.])[\w.@+~$%\\/-]*)
-          | (?P<mail>[\w.+-]{{1,64}}@[\w.-]+\b)
-          | (?P<requirement>[\w.-]+==[\w.]+)
-          | (?P<service>(?<=\bto\ )[a-z][\w-]*:\d{{4,5}}\b)
-          | (?P<file>(?<![/.])[\w-]+(?:\.[\w-]+)*\.(?:{_EXTENSIONS})\b(?!\())
-          | (?P<host>(?:[\w-]+\.){{2,}}[a-z_][\w-]*\b(?!\() | (?<![.-])[\w-]+\.(?:{_DOMAINS})\b(?!\.?\w|\())
-          | (?P<hex>0x[0-9a-f]+\b | (?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{7,}}\b)
-          | (?P<amount>\d+(?:[.,]\d+)?\s?
-              (?:[mµun]?s|secs?|seconds?|mins?|minutes?|m|hrs?|hours?|h|days?|d|[kmgt]?i?b|bytes?)(?!\w))
-        )
-        | (?P<date>(?:mon|tue|wed|thu|fri|sat|sun)\s(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+\d+\b)
-        | (?P<local>localhost\b(?!:\d{{1,3}}\b))
-      )
+_UNITS = "[mµun]?s|sec(?:ond)?s?|min(?:ute)?s?|m|h(?:ou)?rs?|h|days?|d|[kmgt]?i?b|bytes?|%"
+_PLAIN = r"""[^\s=:,;()\[\]{}"'<>|`‘’“”]+"""
+# From the most particular on: a time before the numbers in it, a path before its words.
+_TOKEN = re.compile(
+    rf"""(?<!\S)(?!localhost)[a-z]{{4,}}(?!\S|\s\(v?\d)  # nearly all, so that they are passed over quickly
+      | (?P<quoted>(?<![{{,\w])(?<![{{,]\s)(?P<mark>["'`])(?!\s|[\d.]+(?P=mark)|(?:GET|HEAD|POST|PUT|PATCH|DELETE)\b)
+            (?:[^"'`\s]{{0,80}}|(?<!=["])(?<!:["])(?<!:\s["])[^"'`\s]{{1,40}}(?:\s[^"'`\s]{{1,40}}){{1,3}}|(?<=`)[^`]{{1,80}})
+            (?:(?P=mark)|')(?!\w)
+          | ‘[^’]{{1,80}}’ | “[^”]{{1,80}}” | (?<![\w>])<[a-z][^<>=]{{1,80}}>)
+      | (?P<endpoint>[a-z][a-z0-9+.-]{{1,15}}://[^\s'")>\]]+
+          | (?:\[[0-9a-f:.]*::?[0-9a-f:.]+\]|(?<![\w:])::(?:ffff:)?[\d.]+)(?::\d+)?
+          | (?<![\w.])(?:localhost|\d{{1,3}}(?:\.\d{{1,3}}){{3}})(?::\d{{1,5}}\b)?(?!\w)
+          | (?<![\w.])(?:[\w-]+\.)*[a-z][\w-]*[a-z]:\d{{1,5}}\b(?![\w:-]))
+      | (?P<volatile>(?<!\w)(?:
+            [0-9a-f]{{8}}-(?:[0-9a-f]{{4}}-){{3}}[0-9a-f]{{12}}\b
+          | \d{{4}}[-/]\d{{1,2}}[-/]\d{{1,2}}(?:[t\ :]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:z|[+-]\d\d:?\d\d)?)?\b
+          | \d{{1,2}}:\d\d(?::\d\d(?:[.,]\d+)?)?\b(?!:)
+          | (?:mon|tue|wed|thu|fri|sat|sun)\s(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\s+\d+\b
+          | (?=[a-f:-]*\d)(?:[0-9a-f]{{1,4}}[:-]){{2,15}}(?::?[0-9a-f]{{1,4}})(?:\.\d)?(?![\w:-]|\.\w)
+          | [<~+-]?\d+(?:[.,]\d+)*\s?(?:{_UNITS})(?!\w)
+          | [\w.-]+[<>=~!]=[\d.]+ | [\w-]+\s\(v?\d+(?:\.\d+){{2}}\)
+          | [\w.+-]{{1,64}}@[\w.-]+\b)
+          | (?:(?<!\w)(?:[a-z]:|[~.]{{1,2}})|[\w.@-]+)?[\\/][\w.@+~$%-]+[\w.@+~$%\\/-]*(?:::?\w+)*(?!\w))
+      | (?P<aside>(?<=[(\[])[a-z]+(?:,?\s[a-z]+){{0,7}}(?=[)\]]))
+      | (?P<number>(?<![\w.])(?:0x[0-9a-f]+|-?\d+)(?!\w|\.\d))
+      | (?P<word>{_PLAIN}(?:(?:::?|\#){_PLAIN})*)
+      | (?P<sign>[=:(\[])
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_PORT = r"(?:[1-9]\d{0,2}|10[01]\d|102[0-3])"  # of a well-known service
 # A number behind one of these words is what the error is, not where or when it happened.
 _IDENTITY = re.compile(
     r"(?:(?:status|https?|code|exit|exited|errno|signal|rc|sqlstate)"
     r"(?:/\d(?:\.\d)?)?(?:[\s_:=\#(\[\"']|\b(?:code|status|error|is|was|of|with|signal)\b)*"
-    r"|\b(?:error|err)[\s\#(]+|\bcurl:\s?\()$",
+    r"|\b(?:error|err)[\s\#(]+|\bcurl:\s?\()(?:0x[0-9a-f]+|-?\d+)$"
+    rf"|\bport[\s:=#]*{_PORT}$"
+    r"|\b(?:got|gets|received|returned|returns|returning|respon(?:ded|ds|se)|answer(?:ed|s)|replied|failed:|but)"
+    r"(?:\s(?:with|an?|was|is)\b|[\s:=])*[1-5]\d\d$",  # a status that is not called one
     re.IGNORECASE,
 )
-# A status that is not called one.
-_ANSWERED = re.compile(
-    r"\b(?:got|gets|received|returned|returns|returning|respon(?:ded|ds|se)|answer(?:ed|s)|replied|failed:|but)"
-    r"(?:\s(?:with|an?|was|is)\b|[\s:=])*$",
+# `to db.internal:80`, but not `in file.py:80`; an address of numbers is a host wherever it is.
+_SERVICE = re.compile(
+    r"(?:(?<![\w.])[\d.]+|localhost|://[^/:]*|\b(?:to|with|host|server|connect|bind)[\s:=]+[\w.-]+)"
+    rf"(:{_PORT})(?:[/?].*)?$",
     re.IGNORECASE,
 )
-_STATUS = re.compile(r"[1-5]\d\d")
-_PORT = re.compile(r"\bport[\s:=#]*$", re.IGNORECASE)
-_URL_PORT = re.compile(r"://[^/:@]*:(\d{1,4})(?:[/?]|$)")
-_CODE = re.compile(r"\b(?:[A-Z]{1,5}\d{3,6}|[A-Z]{2,6}-\d{3,6}|[A-Z]{3,6}\d{2}|\d{2}[A-Z]\d{2})\b")  # E0308, ORA-00942
-_EXCEPTION = re.compile(r"[A-Z]\w*[a-z](?:Error|Exception|Failure|Warning|Interrupt)")
+_PORTED = re.compile(r"(?:\w+://)?[^/]*[^:/]:\d")
+_CODE = re.compile(r"\b(?:[A-Z]{1,5}\d{3,6}|[A-Z]{2,6}-\d{3,6}|\d{2}[A-Z]\d{2})\b")  # E0308, ORA-00942
+_EXCEPTION = re.compile(
+    r"(?:[\w.]+\.)?([A-Z]\w*[a-z](?:Error|Exception|Failure|Warning|Interrupt)|(?<=exceptions\.)[A-Z]\w+)"
+)
 _ERRNO = frozenset(errno.errorcode.values()) | {"ENOTFOUND", "EAI_AGAIN", "ERESOLVE", "EJSONPARSE", "E2BIG"}
 _ERROR_NAME = re.compile(r"(?:ERR|ER|EAI|SQLITE|CERT|SSL|WSAE|UNABLE)_[A-Z_]+")
-_NAME = re.compile(r"(?=\w*(?:_|[a-z][A-Z]))[a-z_][\w$]*|[A-Z]+_[A-Z_]+|[a-z]\w*(?:\.\w+)+|\$\w+|@[\w/-]+")
-_NUMBER = re.compile(r"(?<![\w.])(?:0x[0-9a-fA-F]+|-?\d+)(?!\w|\.\d)")
-# `host:80`, but not `file.py:80`
-_HOST = re.compile(
-    rf"(?:localhost|\d{{1,3}}(?:\.\d{{1,3}}){{3}}|[\w-]+(?:\.[\w-]+)*\.(?!(?:{_EXTENSIONS}):)[a-z]{{2,}}):$",
-    re.IGNORECASE,
-)
-_WORDS = re.compile(r"""[^\s=:,;()\[\]{}"'<>|`‘’“”]+|[=:]""")
-_NEGATED = re.compile(r"\b(?:can't|cannot)\b|n't\b", re.IGNORECASE)
-_LOW_PORT = 1024
+# loadConfig, load_config, DATABASE_URL, db.rows, a::b, $HOME, @app/core, --flag
+_NAME = re.compile(r"[a-z]+[A-Z]\w*|\w*_\w*|[\w-]+(?:(?:\.|::?|\\|#|\$)[\w@-]+)+|[$@-]\w[\w/-]*|--\w[\w-]*")
 
-_STOP_WORDS = frozenset(
-    ("a", "an", "the", "of", "on", "in", "at", "to", "for", "from", "by", "with", "and", "or", "is", "was", "be",
-     "been", "are", "were", "as", "it", "its", "this", "that")
-)  # fmt: skip
+
+def _listed(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_STOP_WORDS = _listed("a an the of on in at to for from by with and or is was be been are were as it its this that")
 # The word behind one of these is the name of something.
-_CUES = frozenset(
-    ("argument", "attribute", "branch", "class", "collection", "column", "constraint", "container", "database",
-     "dataset", "exception", "field", "fixture", "function", "image", "method", "module", "package", "property",
-     "reference", "relation", "schema", "script", "symbol", "table", "thread", "user", "variable", "wheel", "undefined",
-     "identifier", "namespace", "secret", "deployment", "pod", "service", "host", "topic", "queue", "bucket", "crate",
-     "trait", "struct", "enum", "interface", "import", "key", "index", "command", "used", "tool", "job", "step")
-)  # fmt: skip
-_LINKS = frozenset(("for", "to", "named", "called"))  # may stand between the two
+_CUES = _listed(
+    "account argument attribute branch called class collection column command component constant constraint container "
+    "crate database dataset deployment enum exception field fixture flag function host identifier image import index "
+    "interface job key label library method module named namespace option package parameter plugin pod project "
+    "property queue reference relation role schema scope script secret service step struct symbol table target task "
+    "thread tool topic trait type undefined used user value variable wheel bucket"
+)
 # Unless it is one of these, which say something about it.
-_NO_NAMES = frozenset(
-    ("not", "no", "has", "have", "had", "does", "did", "do", "can", "could", "should", "would", "must", "may", "will",
-     "unknown", "type", "error", "errors", "named", "name", "names", "missing", "failed", "fails", "failure", "already",
-     "exist", "exists", "found", "value", "values", "out", "or", "but", "because", "too", "than", "then", "before",
-     "after", "while", "when", "during", "which", "what", "never", "only", "if", "all", "any", "also", "still",
-     "timed", "timeout", "returned", "returns", "crashed", "violation", "violates", "mismatch", "denied", "refused",
-     "into", "without", "rejects", "accepts", "keeps", "drops", "full", "corrupt", "broken", "down", "up", "empty",
-     *_STOP_WORDS)
-)  # fmt: skip
+_NO_NAMES = _STOP_WORDS | _listed(
+    "accepts after all already also any because before broken but can corrupt could crashed denied did do does down "
+    "drops during empty error errors exist exists failed fails failure found full had has have if into keeps may "
+    "mismatch missing must name names never no not only out refused rejects returned returns should still than then "
+    "timed timeout too unknown up values violates violation what when which while will without would"
+)
+_AT_THE_END = frozenset((ANYTHING, ":", "=", "(", "line", "column", "after", "attempt"))
+_PREPOSITIONS = frozenset(("at", "by", "for", "from", "in", "of", "on", "to", "with"))
+_NO_VALUES = _NO_NAMES | _AT_THE_END
 _STATES = ("ed", "ing", "able", "ible")  # nor what is like `unavailable` or `dropped`
-_SWITCHES = frozenset(("true", "false", "yes", "no", "on", "off", "null", "none"))  # as in ready=true
-_AT_THE_END = frozenset((ANYTHING, ":", "=", "line", "column", "after"))
+_SWITCHES = _listed("true false yes no on off null none")  # as in ready=true
+_FEW = 2  # words beside which the name that a text begins with is what it is about
 
 
 @lru_cache(maxsize=4_000)  # for repeated evaluation: the daemon, and rule tests
 def template(text: str, stem: bool = True) -> Template:
     """The words of a text without its volatile parts, and the numbers and codes that make it the error it is."""
-    plain = _plain(text)
+    words: list[str] = []
     identity: list[str] = []
-
-    def keep(found: re.Match[str]) -> str:
-        before = plain[max(found.start() - 24, 0) : found.start()]
-        is_port = _PORT.search(before) or _HOST.search(before)
-        low_port = is_port and found[0].isdecimal() and 0 < int(found[0]) < _LOW_PORT
-        status = _STATUS.fullmatch(found[0]) and _ANSWERED.search(before)
-        if low_port or status or _IDENTITY.search(before):
-            identity.append(found[0].lower())
-            return found[0] + _KEPT
-        return found[0]
-
-    plain = _NUMBER.sub(keep, plain, count=NUMBERS)
-    plain = _VOLATILE.sub(lambda found: _leave_out(found, identity), plain)
-    plain = _NEGATED.sub(" not", plain)
-    words = _trimmed(_words(plain, identity, stem))
-    if not identity and _AT_THE_END.issuperset(words):
+    raws: list[str] = []
+    leading = cue = last = ""  # the name that the text begins with; the word behind which a name is expected
+    apart = False
+    plain = _plain(text)
+    for found in _TOKEN.finditer(plain):
+        raw, kind, expected, cue = found[0], found.lastgroup or "word", cue, ""
+        if kind == "sign" and raw in "([":
+            apart, cue = True, expected  # 1033 bytes (1 kB) are two values, 1 h 3 min are one
+            continue
+        word, identifying = _read(found, kind, stem, expected, last)
+        lower = raw.lower()
+        if word or lower in _PREPOSITIONS:  # on a row is on row
+            last = lower
+        if kind == "word":
+            if word == ANYTHING and not (words or leading) and not any(char.isdigit() or char == "." for char in raw):
+                leading = raw
+                continue
+            if word != ANYTHING:
+                cue = lower if lower in _CUES else expected if lower in ("for", "to") else ""
+        elif raw == ":":
+            cue = expected
+        if identifying:
+            identity += word.split() if kind == "aside" else [word]
+        if word.startswith(VALUE):
+            raws.append(lower)
+        if word == ANYTHING and words[-1:] == [ANYTHING]:
+            if not apart:
+                continue
+            words.append("(")
+        apart = False
+        if word:
+            words.append(word)
+            if len(words) >= MOST:
+                break
+    if leading and sum(word[0].isalpha() for word in words) <= (1 if leading.isupper() else _FEW):
+        words.insert(0, leading.lower())
+    kept = _trimmed(words)
+    if not identity and _AT_THE_END.issuperset(kept):
         # Nothing but what varies: a bare path or number names no error, so it is similar to nothing but itself.
-        return (f"{WHOLE}{' '.join(text[:LONGEST].split()).lower()}",), ()
-    return words, tuple(identity)
+        return (f"{WHOLE}{' '.join(text[:LONGEST].split()).lower()}",), (), ()
+    return kept, tuple(identity), tuple(raws)
 
 
 def _plain(text: str) -> str:
@@ -156,65 +169,61 @@ def _plain(text: str) -> str:
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", plain)[:LONGEST]
     plain = _DIVIDER.sub(r"\1\1\1", _SPACE.sub(" ", _ESCAPES.sub("", plain)).strip())
-    return _RUN.sub(lambda found: found[0][:48] + found[0][-48:], plain)
+    plain = _RUN.sub(lambda found: found[0][:48] + found[0][-48:], plain)
+    return _EXITED.sub("exit code", _NEGATED.sub(" not", plain))
 
 
-def _leave_out(found: re.Match[str], identity: list[str]) -> str:
-    """A volatile part goes, but not the port of a well-known service in it, nor a number that was to be kept."""
-    if found.lastgroup == "package":
-        return ""  # java.io.IOException is an IOException
-    port = _URL_PORT.search(found[0]) if found.lastgroup == "url" else None
-    if port and 0 < int(port[1]) < _LOW_PORT:
-        identity.append(port[1])
-    return found[0] if _KEPT in found[0] else f" {ANYTHING} "
+def _read(found: re.Match[str], kind: str, stem: bool, cue: str, last: str) -> tuple[str, bool]:
+    """A part of a text as it is compared (empty: not at all), and whether it identifies the error."""
+    raw, start = found[0], found.start()
+    if kind == "word":
+        if cue and _is_name(raw, cue):
+            return ANYTHING, False
+        word, identifying = _word(raw, stem)
+        is_last = last == ":" and found.string[found.end() : found.end() + 1] in ",;)]"
+        is_value = is_last or last in _PREPOSITIONS or found.string[start - 1 : start] == "="
+        if is_value and not identifying and word.replace("-", "").isalpha() and raw.lower() not in _NO_VALUES:
+            word = ANYTHING if last == "=" and raw.lower() in _SWITCHES else VALUE + word
+        return word, identifying
+    if kind == "sign":
+        return raw, False
+    if kind == "aside" and not (cue and " " not in raw and _is_name(raw, cue)):
+        words = [_word(each, stem) for each in raw.replace(",", "").split()]
+        codes = " ".join(word for word, identifying in words if identifying)
+        return (codes, True) if codes else (VALUE + " ".join(word for word, _ in words if word), False)
+    until = found.string[max(start - 24, 0) : found.end()]
+    if kind == "number" and _IDENTITY.search(until):
+        return raw.lower(), True
+    if kind == "endpoint" and start and _PORTED.match(raw):  # which a text begins with is who says it
+        service = _SERVICE.search(until)
+        return VALUE + (service[1] if service else ANYTHING), False
+    return ANYTHING, False
 
 
-def _words(plain: str, identity: list[str], stem: bool) -> list[str]:
-    words: list[str] = []
-    cue = False
-    for found in _WORDS.finditer(plain):
-        raw = found[0]
-        lower = raw.lower()
-        if cue and raw[0].isalpha() and lower not in _NO_NAMES and not _is_state(lower) and raw not in _ERRNO:
-            word, cue = ANYTHING, False
-        else:
-            word, identifying = _word(raw, stem)
-            if identifying:
-                identity.append(identifying)
-            elif lower in _SWITCHES and words[-1:] == ["="]:
-                word = ANYTHING
-            cue = lower in _CUES or (cue and (raw == ":" or lower in _LINKS))
-        if word and not (word == ANYTHING and words[-1:] == [ANYTHING]):
-            words.append(word)
-            if len(words) == MOST:
-                break
-    return words
-
-
-def _is_state(word: str) -> bool:
-    return len(word) > 5 and word.endswith(_STATES)
+def _is_name(raw: str, cue: str) -> bool:
+    """Whether a word is the name of what the word before it says."""
+    lower = raw.lower()
+    if not raw[0].isalpha() or lower in _NO_NAMES or raw in _ERRNO:
+        return False
+    if lower in _CUES and lower != cue:  # symbol: class Money
+        return False
+    return not (len(raw) > 5 and raw.islower() and raw.endswith(_STATES))
 
 
 @lru_cache(maxsize=10_000)
-def _word(raw: str, stem: bool) -> tuple[str, str | None]:
-    """A word as it is compared (empty: not at all), and the part that identifies the error."""
-    if raw.endswith(_KEPT):
-        return raw[:-1].lower(), None
-    if raw in (ANYTHING, "=", ":"):
-        return raw, None
-    bare = raw.strip(".!?-*#")
+def _word(raw: str, stem: bool) -> tuple[str, bool]:
+    bare = raw.strip(".!?*#").rstrip("-")
     word = bare.lower()
     if bare.isupper() and (_CODE.fullmatch(bare) or bare in _ERRNO or _ERROR_NAME.fullmatch(bare)):
-        return word, word
-    if len(raw) > LONG or any(char.isdigit() for char in raw):
-        return ANYTHING, None
+        return word, True
+    exception = _EXCEPTION.fullmatch(bare)
+    if exception:
+        return exception[1].lower(), True
+    if len(raw) > 80 or any(char.isdigit() for char in raw) or _NAME.fullmatch(bare):
+        return ANYTHING, False
     if word in _STOP_WORDS:
-        return "", None
-    if _EXCEPTION.fullmatch(bare):
-        return word, word
-    if _NAME.fullmatch(bare):
-        return f"{SETTING if bare.isupper() else NAME}{word}", None
-    return stemmed(word) if stem else word, None
+        return "", False
+    return stemmed(word) if stem else word, False
 
 
 def _trimmed(words: list[str]) -> tuple[str, ...]:
@@ -227,15 +236,21 @@ def _trimmed(words: list[str]) -> tuple[str, ...]:
     return tuple(words[start:end])
 
 
-_ENDINGS = (("ies", "y"), ("ing", ""), ("ed", ""), ("ure", ""), ("es", "e"), ("s", ""))
+_ENDINGS = (
+    "ations", "ation", "ators", "ator", "ments", "ment", "ances", "ance", "ences", "ence", "able", "ible",
+    "ions", "ion", "ures", "ure", "ers", "er", "ors", "or", "ies", "al", "ly", "ed", "es", "y", "e", "s",
+)  # fmt: skip
 
 
 def stemmed(word: str) -> str:
-    """The same word in another form: entity and entities, failed and failure, drops and dropped."""
-    for ending, instead in _ENDINGS:
-        least = 3 if ending == "s" else 4
-        if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith(("ss", "us", "is")):
-            word = word[: -len(ending)] + instead
+    """What serialize, serializer and serialisation have in common, or dropped and drops."""
+    if len(word) < 4 or word.endswith(("ss", "us", "is")):
+        return word
+    word = word.replace("isat", "izat").replace("ise", "ize")
+    for ending in _ENDINGS:
+        least = 5 if len(ending) > 3 else 3 if ending == "s" else 4
+        if word.endswith(ending) and len(word) - len(ending) >= least:
+            word = word[: -len(ending)]
             return word[:-1] if len(word) > 4 and word[-1] == word[-2] and word[-1] in "bdgmnprt" else word
     return word
 
@@ -258,10 +273,8 @@ def skeletons(texts: Sequence[str]) -> list[str]:
 
     All at once: most texts are short, and a call for each would take longer than the work.
     """
-    found = _ALONE.sub("0", _BETWEEN.join(texts).translate(_DIGITS)).split(_BETWEEN)
-    if len(found) != len(texts):  # one has such a character itself
-        return [_ALONE.sub("0", text.translate(_DIGITS)) for text in texts]
-    return found
+    joined = _BETWEEN.join(text.replace(_BETWEEN, " ") for text in texts)
+    return _ALONE.sub("0", joined.translate(_DIGITS)).split(_BETWEEN) if texts else []
 
 
 def ignores_digits(outline: str) -> bool:
@@ -269,43 +282,13 @@ def ignores_digits(outline: str) -> bool:
     return "0" not in outline or _TELLING.search(outline) is None
 
 
-_MORE_ENDINGS = (
-    "ations", "ation", "ators", "ator", "ments", "ment", "ances", "ance", "ences", "ence", "able", "ible", "ings",
-    "ing", "ions", "ion", "ers", "er", "ors", "or", "ies", "al", "ly", "ed", "es", "y", "e", "s",
-)  # fmt: skip
-
-
 def same_word(one: str, other: str) -> bool:
-    """Whether two words are one but for an ending or a slip of the pen. `valid` and `invalid` are two."""
-    if min(len(one), len(other)) < 4 or one[0] != other[0]:
+    """Whether two words are one but for a slip of the pen: a letter too many, or two that changed places.
+
+    Another letter makes another word, as in parsing and passing. `valid` and `invalid` are two.
+    """
+    if one[0] != other[0] or max(len(one), len(other)) < 6 or abs(len(one) - len(other)) > 1:
         return False
-    return root(one) == root(other) or _slipped(one, other)
+    from rapidfuzz.distance import OSA  # only for texts that differ in a single word
 
-
-@lru_cache(maxsize=10_000)  # a short text is compared with hundreds of others
-def root(word: str) -> str:
-    """What serialize, serializer and serialisation have in common."""
-    word = word.replace("isat", "izat").replace("ise", "ize")
-    for ending in _MORE_ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= (5 if len(ending) > 3 else 4):
-            return word[: -len(ending)]
-    return word
-
-
-def _slipped(one: str, other: str) -> bool:
-    """One letter too many, or two that changed places; another letter makes another word, as in parsing and passing."""
-    short, long = sorted((one, other), key=len)
-    if len(long) < 7 or len(long) - len(short) > 1:
-        return False
-    at = next((i for i, letter in enumerate(short) if letter != long[i]), len(short))
-    if len(long) > len(short):
-        return short[at:] == long[at + 1 :]
-    return short[at + 2 :] == long[at + 2 :] and short[at : at + 2] == long[at : at + 2][::-1]
-
-
-def forms(word: str) -> set[str]:
-    """Texts of which two words that are the same have one in common: to find them among many."""
-    if len(word) < 4:
-        return set()
-    less = {word[:i] + word[i + 1 :] for i in range(1, len(word))} if len(word) >= 6 else set()
-    return {root(word), word} | less
+    return OSA.distance(one, other) == 1 and (len(one) != len(other) or sorted(one) == sorted(other))

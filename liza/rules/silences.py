@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from liza.model import MAPPINGS, Match, Silence, parse_time
 from liza.rules.conditions import Condition, Outcome
-from liza.rules.fields import lookup, values
+from liza.rules.fields import grouper_of, lookup, values
 from liza.rules.same import same_key
 from liza.rules.syntax_tree import Field, Grouping
 from liza.text import text_of, value_text
@@ -142,10 +142,9 @@ def _in_group(value: str, texts: set[str], grouping: Grouping, exact: bool) -> b
         return value in texts
     if grouping.similarity is None:
         return same_key(value) in map(same_key, texts)
-    from liza.rules.similar import similar_groups  # takes longer to load than most checks take
-
-    groups = similar_groups({value, *texts}, grouping.similarity)
-    return any(groups[text] == groups[value] for text in texts)
+    grouper = grouper_of(grouping)
+    wanted, *numbers = list(grouper.add_all([value, *sorted(texts)]))
+    return any(grouper.group(number) == grouper.group(wanted) for number in numbers)
 
 
 def _is_field(name: str, wanted: Field) -> bool:

@@ -46,10 +46,11 @@ class Filter(NamedTuple):
 
 
 class Grouping(NamedTuple):
-    """Which records belong together; `similarity` is None for `same`."""
+    """Which records belong together; `similarity` is None for `same`, `letters` for a `similar` with a number."""
 
     field: Field
     similarity: float | None
+    letters: bool = False
 
 
 class Distinct(NamedTuple):

@@ -20,7 +20,7 @@ FOUND = similar_groups(TRUTH, 0.7)
 # The values now, rounded down a little: worse fails, better may raise them.
 # Precision counts for more: a wrong join can trip the breaker, a wrong split only delays it.
 PRECISION = 0.99
-RECALL = 0.78
+RECALL = 0.81
 
 
 def test_corpus_is_large_and_groups_are_disjoint() -> None:
@@ -46,7 +46,7 @@ def test_recall_of_similar_groups() -> None:
 # For each tool two errors that look alike, in two texts each; of two tools the second was kept aside.
 _NAMED = [name for name in EVERYTHING if name not in GROUPS]
 TOOLS = list(zip(_NAMED[::2], _NAMED[1::2], strict=True))
-RIGHT_PAIRS = 0.79  # of all, now
+RIGHT_PAIRS, RIGHT_ASIDE = 0.94, 0.84
 
 
 def _right_pairs(tools: Sequence[tuple[str, str]]) -> list[bool]:
@@ -67,9 +67,17 @@ def test_pairs_of_each_tool_are_complete() -> None:
     assert 4 * len(TOOLS) >= 300
 
 
-def test_most_pairs_are_right() -> None:
-    right = _right_pairs(TOOLS[::2])
-    assert sum(right) / len(right) >= RIGHT_PAIRS
+@pytest.mark.parametrize(("tools", "share"), [(TOOLS[::2], RIGHT_PAIRS), (TOOLS[1::2], RIGHT_ASIDE)])
+def test_most_pairs_are_right(tools: Sequence[tuple[str, str]], share: float) -> None:
+    right = _right_pairs(tools)
+    assert sum(right) / len(right) >= share
+
+
+def test_no_pair_of_two_errors_is_together() -> None:
+    everything = similar_groups([text for texts in EVERYTHING.values() for text in texts], 0.7)
+    for names in TOOLS:
+        for one, other in zip(*(EVERYTHING[name] for name in names), strict=True):
+            assert everything[one] != everything[other]
 
 
 # Groups of the list that look alike. They stay apart even beside all the other texts, which could only join them.

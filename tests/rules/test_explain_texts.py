@@ -6,7 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from liza.rules.explain import Explanation, alike, compare, explain
+from liza.rules.compare import compare, similarity
+from liza.rules.explain import Explanation, explain
+from liza.rules.fields import grouper_of
 from liza.rules.normalize import same_word, template
 from liza.rules.same import same_key
 from liza.rules.similar import similar_groups
@@ -51,12 +53,23 @@ def test_compare_agrees_with_similar_groups(pair: tuple[str, str], among: list[s
 
 @example(("the link drops on boot", "the link dropped on boot"), [], 0.95)
 @given(PAIRS, CROWD, st.sampled_from([0.3, 0.8, 0.81, 0.95, 1.0]))
-def test_compare_agrees_at_any_similarity(pair: tuple[str, str], among: list[str], similarity: float) -> None:
+def test_compare_agrees_at_any_similarity(pair: tuple[str, str], among: list[str], least: float) -> None:
     one, other = pair
-    groups = similar_groups({one, other, *among}, similarity)
-    found = compare(one, other, Grouping(FIELD, similarity), among)
+    groups = similar_groups({one, other, *among}, least)
+    found = compare(one, other, Grouping(FIELD, least), among)
     assert found.together is (groups[one] == groups[other])
     assert found.why
+
+
+@given(PAIRS, CROWD, st.sampled_from([0.3, 0.7, 1.0]))
+def test_compare_agrees_letter_by_letter(pair: tuple[str, str], among: list[str], least: float) -> None:
+    one, other = pair
+    grouping = Grouping(FIELD, least, letters=True)
+    grouper = grouper_of(grouping)
+    numbers = dict(zip([one, other, *among], grouper.add_all([one, other, *among]), strict=True))
+    found = compare(one, other, grouping, among)
+    assert found.together is (grouper.group(numbers[one]) == grouper.group(numbers[other]))
+    assert f"{least:g} is enough" in found.why or "grouped through other texts" in found.why
 
 
 @given(PAIRS)
@@ -72,19 +85,19 @@ def test_compare_is_symmetric(pair: tuple[str, str], among: list[str]) -> None:
     assert (there.one, there.other, there.together) == (back.other, back.one, back.together)
     assert there.similarity == pytest.approx(back.similarity)
     assert 0 <= there.similarity <= 1
-    assert alike(one, one) == 1
+    assert similarity(one, one, SIMILAR) == 1
 
 
 @given(PAIRS, CROWD)
 def test_compare_reason_is_consistent_with_templates(pair: tuple[str, str], among: list[str]) -> None:
     one, other = pair
     found = compare(one, other, SIMILAR, among)
-    (words, identity), (other_words, other_identity) = template(one), template(other)
+    (words, identity, _), (other_words, other_identity, _) = template(one), template(other)
     identities_differ = not found.together and identity != other_identity
     assert ("that identify the error differ" in found.why) is identities_differ
     if "both are" in found.why:
         assert (words, identity) == (other_words, other_identity)
-    if "forms of one word" in found.why:
+    if "they are one word" in found.why:
         pairs = [(a, b) for a, b in zip(words, other_words, strict=True) if a != b]
         assert pairs
         assert all(same_word(a, b) for a, b in pairs)
@@ -112,11 +125,12 @@ WHY: dict[str, tuple[str, str, bool, str]] = {
     "another status": ("HTTP 502 from the API", "HTTP 503 from the API", False, "502 / 503"),
     "another class": ("ValueError: bad input", "KeyError: bad input", False, "valueerror / keyerror"),
     "a code and none": ("error E0308 in the crate", "error in the crate", False, "e0308 / none"),
-    "an ending": ("cannot serialize the row", "cannot serializer the row", True, "serialize / serializer"),
+    "an ending": ("cannot serialize the row", "cannot serializer the row", True, "both are: not serialize row"),
     "a typo": ("cannot retrieve the row", "cannot retreive the row", True, "retrieve / retreive"),
     "a word more": ("lost the lease today", "lost the lease again today", False, "3 words against 4"),
     "two words": ("valve opened at dawn", "valve closed at dusk", False, "2 words differ"),
     "one word": ("disk alpha went away", "disk beta went away", False, "alpha / beta (2 variants"),
+    "one value": ("login failed user=ann on it", "login failed user=bob on it", False, "ann / bob (2 variants"),
     "one word of two": ("disk alpha", "disk beta", False, "a text this short has too few other words"),
 }  # fmt: skip
 
@@ -199,11 +213,14 @@ def test_near_misses_name_what_separates_them() -> None:
     assert [each.similarity for each in found.near] == sorted((each.similarity for each in found.near), reverse=True)
 
 
-@given(st.lists(TEXTS.filter(str.strip), max_size=10), st.sampled_from([0.7, 0.9]))
-def test_near_misses_are_in_different_groups(texts: list[str], similarity: float) -> None:
+@given(st.lists(TEXTS.filter(str.strip), max_size=10), st.sampled_from([None, 0.7, 0.9]))
+def test_near_misses_are_in_different_groups(texts: list[str], least: float | None) -> None:
     given_ = [retry(text) for text in texts]
-    found = explained(f"count(type=retry_loop, similar(error_pattern, {similarity})) >= 3", *given_)
-    groups = similar_groups(texts, similarity)
+    number = f", {least}" if least else ""
+    found = explained(f"count(type=retry_loop, similar(error_pattern{number})) >= 3", *given_)
+    grouper = grouper_of(Grouping(FIELD, least or 0.7, bool(least)))
+    numbers = dict(zip(texts, grouper.add_all(texts), strict=True))
+    groups = {text: grouper.group(number) for text, number in numbers.items()}
     assert len(found.groups) == len(set(groups.values()))
     for each in found.near:
         assert not each.together

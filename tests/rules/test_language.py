@@ -152,8 +152,8 @@ def test_non_linear_regular_expression_is_refused(pattern: str) -> None:
     [
         ("same(a)", Aggregate("count", grouping=Grouping(field("a"), None))),
         ("similar(a|b)", Aggregate("count", grouping=Grouping(field("a", "b"), 0.7))),
-        ("similar(a, 0.8)", Aggregate("count", grouping=Grouping(field("a"), 0.8))),
-        ("similar(a, 1)", Aggregate("count", grouping=Grouping(field("a"), 1.0))),
+        ("similar(a, 0.8)", Aggregate("count", grouping=Grouping(field("a"), 0.8, letters=True))),
+        ("similar(a, 1)", Aggregate("count", grouping=Grouping(field("a"), 1.0, letters=True))),
         ("per(slice, test)", Aggregate("count", per=(field("slice"), field("test")))),
         ("distinct(task) >= 2", Aggregate("count", distinct=Distinct(field("task"), ">=", 2.0))),
         ("within(2h)", Aggregate("count", within=7200.0)),

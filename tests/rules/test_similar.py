@@ -146,6 +146,10 @@ def test_same_error_is_together(name: str) -> None:
 # --- similar: apart ---------------------------------------------------------------------------------------------------
 
 APART = {
+    "values": ("login failed user=ann on it", "login failed user=bob on it"),
+    "methods of HTTP": ('"GET /v1/a HTTP/1.1" was refused', '"POST /v1/a HTTP/1.1" was refused'),
+    "states in the making": ("loading the module", "loaded the module"),
+    "one size and two": ("sent 12 bytes to a peer", "sent 2048 bytes (2 kB) to a peer"),
     "HTTP": ("HTTP 404 from the API", "HTTP 500 from the API"),
     "HTTP with its version": ("HTTP/1.1 404 from the API", "HTTP/1.1 500 from the API"),
     "status": ("request failed with status 404", "request failed with status 500"),
@@ -193,6 +197,46 @@ APART = {
 @pytest.mark.parametrize("name", APART)
 def test_different_errors_are_apart(name: str) -> None:
     assert not together(*APART[name])
+
+
+# --- similar: what many texts show ------------------------------------------------------------------------------------
+
+_PEOPLE = ("ann", "bob", "cem", "dora", "emil", "finn")
+_CITIES = ("oslo", "rome", "bern", "kyiv", "lima", "quito")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "user={} logged in from host={} again",
+        "session of {} was closed by {} too early",
+        "job was moved ({}) to another [{}] queue",
+    ],
+)
+def test_places_for_values_vary_together(frame: str) -> None:
+    texts = [frame.format(*pair) for pair in zip(_PEOPLE, _CITIES, strict=True)]
+    assert together(*texts)
+    assert len(partition(texts[:4])) == 4
+
+
+def test_ports_vary_where_many_endpoints_are() -> None:
+    ports = (22, 80, 443, 443, 80, 8080)
+    texts = [f"link to {city}.example.net:{port} was lost" for city, port in zip(_CITIES, ports, strict=True)]
+    assert together(*texts)
+    assert not together(*texts[:2])
+
+
+def test_identity_stays_where_values_vary() -> None:
+    texts = [f"user={one} got HTTP {code} in {other}" for one, other in zip(_PEOPLE, _CITIES, strict=True)
+             for code in (404, 500)]  # fmt: skip
+    assert len(partition(texts)) == 2
+
+
+def test_twenty_endings_are_free_text() -> None:
+    words = [" ".join(pair) for pair in zip(_PEOPLE * 4, _CITIES[1:] * 5, strict=False)][:20]
+    texts = [f"could not read answer: {ending} {'so ' * (at % 3)}" for at, ending in enumerate(dict.fromkeys(words))]
+    assert together(*texts)
+    assert len(partition(texts[:4])) == 4
 
 
 def test_higher_similarity_makes_smaller_groups() -> None:

@@ -4,8 +4,8 @@ import json
 
 from tests.cli.run import anomalies
 from tests.clients_real.clients import SUBAGENTS
-from tests.clients_real.lab import OPTIONS, Lab
-from tests.clients_real.turns import Tool
+from tests.clients_real.lab import OPTIONS, Lab, working
+from tests.clients_real.turns import Tool, Turn
 
 REPORT = {"type": "spec_gap", "task": "task-3", "details": {"spec_ref": "specs/orders.md"}}
 DECIDED = "orders without a customer are dropped"
@@ -17,8 +17,13 @@ def test_agent_reports_and_reads_decisions(lab: Lab, client: str) -> None:
     approve(lab, client)
     assert lab.liza("trip", "-m", "orders without a customer", "--by", "dev").code == 3
     assert lab.liza("resolve", "-m", DECIDED, "--by", "dev").code == 0
-    turns = [Tool("report_anomaly", REPORT), Tool("decisions", {"about": "customer of orders"})]
-    agent = lab.start(client, turns, OPTIONS._replace(model=SUBAGENTS))
+    # Clients connect while the first turn runs, and offer the tools from the second one on.
+    turns: list[Turn] = [
+        working("a", 0),
+        Tool("report_anomaly", REPORT),
+        Tool("decisions", {"about": "customer of orders"}),
+    ]
+    agent = lab.start(client, turns, OPTIONS._replace(model=SUBAGENTS, seconds=4.0))
     agent.finish()
     assert [(each["type"], each["details"]) for each in anomalies(lab.project)] == [("spec_gap", REPORT["details"])]
     assert DECIDED in agent.requests[-1].text

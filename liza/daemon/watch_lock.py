@@ -102,10 +102,18 @@ class WatchLock:
             except BlockingIOError:
                 os.close(fd)
                 raise self._taken(lock, "waits for") from None
-            self._waiting = fd
+            if _is_at(fd, lock):
+                self._waiting = fd
+            else:  # its holder has just removed it: what we hold is no longer the lock
+                os.close(fd)
+                self.announce_waiting()
 
     def _wait_no_longer(self) -> None:
         if self._waiting is not None:
+            lock = waiting_lock(self.paths)
+            with contextlib.suppress(OSError):  # removed while it is held, and whoever takes it looks for that
+                if _is_at(self._waiting, lock):
+                    os.unlink(lock)
             os.close(self._waiting)
             self._waiting = None
 
@@ -153,7 +161,7 @@ class WatchLock:
 
 
 def waiting_lock(paths: Paths) -> str:
-    """Among the user's temporary files, since there is no folder of the blackboard yet; never unlinked, and empty."""
+    """Among the user's temporary files, since there is no folder of the blackboard yet; empty."""
     user = os.getuid()
     run = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{user}"
     if os.path.isdir(run):

@@ -51,9 +51,14 @@ def test_waiting_daemon_has_a_status_and_can_be_stopped(tmp_path: Path) -> None:
 
 def test_waiting_daemon_leaves_nothing_in_the_home_folder(tmp_path: Path) -> None:
     (tmp_path / "board").mkdir()
-    with Daemon(tmp_path / "board", wait="waiting", env={"XDG_STATE_HOME": str(tmp_path / "state")}) as daemon:
+    run_time = tmp_path / "run"
+    run_time.mkdir()
+    env = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_RUNTIME_DIR": str(run_time)}
+    with Daemon(tmp_path / "board", wait="waiting", env=env) as daemon:
         assert not (tmp_path / "state").exists()
+        assert len(list(run_time.rglob("waiting-*"))) == 1
         assert daemon.stop() == 0
+    assert list(run_time.rglob("waiting-*")) == []
     assert not (tmp_path / "state").exists()
     assert list((tmp_path / "board").iterdir()) == []
 

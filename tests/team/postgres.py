@@ -46,9 +46,10 @@ def as_user() -> dict[str, Any]:
 class Server:
     """A PostgreSQL server in a folder; it can be killed and started again."""
 
-    def __init__(self, folder: Path, settings: Sequence[str] = FAST) -> None:
+    def __init__(self, folder: Path, settings: Sequence[str] = FAST, port: int = 5432) -> None:
         self.folder = folder
-        self.settings = (*_ALWAYS, f"unix_socket_directories={folder}", *settings)
+        self.port = port
+        self.settings = (*_ALWAYS, f"unix_socket_directories={folder}", f"port={port}", *settings)
         self.data = folder / "data"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -91,7 +92,9 @@ class Server:
 
     def _wait(self) -> bool:
         end = time.monotonic() + 30
-        while subprocess.run([self.program("pg_isready"), "-q", "-h", self.folder], check=False).returncode:
+        while subprocess.run(
+            [self.program("pg_isready"), "-q", "-h", self.folder, "-p", str(self.port)], check=False
+        ).returncode:
             assert time.monotonic() < end, (self.folder / "server.log").read_text()[-3000:]
             if self.process is not None and self.process.poll() is not None:
                 return False
@@ -107,7 +110,8 @@ class Server:
             self.process = None
 
     def url(self, database: str = "postgres", user: str = "postgres") -> str:
-        return f"postgresql://{user}@/{database}?host={self.folder}"
+        port = "" if self.port == 5432 else f"&port={self.port}"
+        return f"postgresql://{user}@/{database}?host={self.folder}{port}"
 
 
 def shared_server() -> Server:

@@ -14,15 +14,18 @@ from liza.daemon.alarm_reminders import Cause
 from liza.daemon.notifier import EventKind, Notifier
 from liza.errors import LizaError, Refused
 from liza.rules.evaluate import RuleSet
+from liza.schema.teams import MAX_SILENCE
 from liza.store import checkpoint
 from liza.store.board import Board
 from liza.store.document import Document
+from liza.store.team_files import is_team_named
 
 if TYPE_CHECKING:
     from liza.team.host import TeamHost
 
 LIFTED = "the team can be reached again; the halt (on_partition) was removed, agents may continue"
-TEAM = "team"  # in the list of what does not work
+LEFT = "this blackboard is in no team any more: only its own records count from now on"
+TEAM, _RECORDS, _FILES = "team", "team's records", "team's files"  # in the list of what does not work
 
 
 class Team:
@@ -34,6 +37,8 @@ class Team:
         self._wake = wake
         self._host: TeamHost | None = None
         self._ticked: datetime | None = None
+        self._is_alone = False
+        self._since = time.monotonic()  # when it began to look for the team
         self._grace = float("-inf")  # monotonic time since which silence counts: it slept until then
 
     @property
@@ -42,23 +47,45 @@ class Team:
 
     def update(self, rules: RuleSet, document: Document | None, now: datetime) -> bool:
         """Take in what the team sent; whether the blackboard has to be checked because of it."""
-        host = self._find(rules, now)
-        if host is None:
-            self._lift()
+        if not is_team_named(self._board.paths, rules.blocks):
+            self._leave()
             return False
-        self._note_sleep(now, host.settings.max_silence)
+        self._is_alone = False
+        block = rules.blocks.get("team") or {}
+        host = self._find(rules, now)
+        longest = (
+            host.settings.max_silence if host is not None else float(block.get("max_silence") or MAX_SILENCE.default)
+        )
+        self._note_sleep(now, longest)
+        if host is None:  # what is wrong is reported already, and the team is as far away as behind a broken net
+            silent = time.monotonic() - max(self._since, self._grace)
+            if silent >= longest and block.get("on_partition") != "continue":
+                self._halt(f"the team was not reached for {longest:g} s: see liza status", now)
+            return False
         is_new = False
         try:
             is_new = host.apply(rules, document, now)
         except LizaError as error:
-            self._notifier.failed("team's records", error, now)
+            self._notifier.failed(_RECORDS, error, now)
         else:
-            self._notifier.works("team's records")
+            self._notifier.works(_RECORDS)
         for text in host.take_notes():
             self._notifier.report(EventKind.ALARM, text)
-        self._notifier.set_active("team", [Cause("team", key, text) for key, text in host.problems()])
+        self._notifier.set_active(TEAM, [Cause(TEAM, key, text) for key, text in host.problems()])
         self._judge_silence(host, now)
         return is_new
+
+    def _leave(self) -> None:
+        """Once: there is no team, or no longer one."""
+        if not self._is_alone:
+            self._is_alone = True
+            if self._host is not None:
+                self._notifier.report(EventKind.ALARM, LEFT)
+            self.stop()
+            for what in (TEAM, _RECORDS, _FILES):
+                self._notifier.works(what)
+            self._notifier.set_active(TEAM, ())
+            self._lift()
 
     def offer(self, document: Document | None, now: datetime) -> None:
         """Offer what this host has, after a check."""
@@ -67,9 +94,9 @@ class Team:
                 self._host.offer(document, now, self._notifier.health.last_error)
             except (LizaError, OSError) as error:
                 failed = error if isinstance(error, LizaError) else Refused(f"the team's files: {error}")
-                self._notifier.failed("team's files", failed, now)
+                self._notifier.failed(_FILES, failed, now)
             else:
-                self._notifier.works("team's files")
+                self._notifier.works(_FILES)
 
     def stop(self) -> None:
         if self._host is not None:
@@ -77,12 +104,6 @@ class Team:
             self._host = None
 
     def _find(self, rules: RuleSet, now: datetime) -> "TeamHost | None":
-        from liza.store.team_files import is_team_named
-
-        if not is_team_named(self._board.paths, rules.blocks):
-            self.stop()
-            self._notifier.works(TEAM)
-            return None
         try:
             import psycopg  # noqa: F401
         except ImportError as error:
@@ -98,7 +119,10 @@ class Team:
             self._notifier.failed(TEAM, error, now)
             return self._host
         if settings is None:
-            self.stop()
+            hint = "name its address under team: url in rules.yaml, or: liza team join URL"
+            self._notifier.failed(
+                TEAM, Refused(f"this blackboard is in a team whose address is not known; {hint}"), now
+            )
             return None
         if self._host is None or self._host.settings != settings:
             self.stop()

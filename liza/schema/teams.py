@@ -25,5 +25,6 @@ class Seconds(NamedTuple):
         return None if fits else f"a number of seconds from {self.least:g} to {self.most:g}"
 
 
-TEAM = {"max_silence": Seconds(120, 1, 86_400), "poll": Seconds(15, 0.05, 3600)}
+MAX_SILENCE = Seconds(120, 1, 86_400)
+TEAM = {"max_silence": MAX_SILENCE, "poll": Seconds(15, 0.05, 3600)}
 BLOCK = Table({"url": kinds.label, "name": kinds.label, "on_partition": OneOf(ON_PARTITION), **TEAM}, closed=True)

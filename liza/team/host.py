@@ -20,7 +20,7 @@ from liza.scopes.history.origin import with_origins
 from liza.scopes.shared import shared_of
 from liza.scopes.sprint import team_trip
 from liza.scopes.sprint.evaluate import FollowUpFailed, StaleVerdict
-from liza.store import files
+from liza.store import checkpoint, files
 from liza.store.board import Board
 from liza.store.document import Document
 from liza.store.team_files import Shared, make_folder, write_view
@@ -137,9 +137,10 @@ class TeamHost:
             self._enter(trip, trigger, rules, now)
 
     def _is_to_be_halted(self, trip: TeamTrip) -> bool:
-        """Also where the blackboard cannot be read: then nothing says that it was decided."""
+        """Also where the blackboard cannot be read. One that is known has its halt, or a decision: making it anew here
+        could undo a decision that is being made at this moment."""
         try:
-            return not sections.is_resolved(self._section(), trip.trip_id)
+            return not sections.knows(self._section(), trip.trip_id)
         except LizaError:
             return True
 
@@ -164,6 +165,8 @@ class TeamHost:
         is_resolved = current is None and sections.knows(section, trip.trip_id)
         if not is_resolved:
             team_trip.adopt(self._board, rules, trigger, trip.evidence, now)
+        elif self.contact.may_resolve:
+            checkpoint.remove(self._board.paths.checkpoint, trip.trip_id)  # made while the blackboard was unreadable
         elif self.contact.may_resolve is False:
             team_trip.reopen(self._board, rules, trigger, trip.evidence, now)
             where = (

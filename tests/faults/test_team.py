@@ -57,7 +57,7 @@ class Crowd:
     def restart(self, board: TeamBoard) -> None:
         if board.name in self.daemons:
             self.daemons.pop(board.name).__exit__(None, None, None)
-        self.daemons[board.name] = board.daemon().__enter__()
+        self.daemons[board.name] = board.daemon(wait="started").__enter__()
 
     def stop(self) -> None:
         for daemon in self.daemons.values():

@@ -70,3 +70,18 @@ def test_host_goes_on_where_it_may_and_says_so(team: Team, proxy: Proxy) -> None
         proxy.mend()
         daemon.wait_for("recovered")
         until(lambda: away.run("status").code == 0)
+
+
+def test_broken_settings_count_as_cut_off_and_leaving_is_alarmed(team: Team) -> None:
+    board = team.add("one", rules="team: {max_silence: 1, url: 'postgresql://a:s3cret@h/d'}\n")
+    board.env = {}
+    with watched(board) as (daemon,):
+        assert "s3cret" not in daemon.wait_for("degraded")
+        until(lambda: board.checkpoint.exists() and "partition" in board.halt, "it halts")
+        board.rules.write_text(f"team: {{max_silence: 1, url: '{board.url}'}}\n")
+        until(lambda: not board.checkpoint.exists(), "it continues")
+        board.rules.write_text("")
+        for path in (board.folder / "team").iterdir():
+            path.unlink()
+        (board.folder / "team").rmdir()
+        daemon.wait_for("alarm", "in no team any more")

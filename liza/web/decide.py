@@ -84,6 +84,8 @@ class Desk:
         decision = DECISIONS.get(form.get("decision", ""))
         if decision is None:
             return _refused(400, "there is no such decision")
+        if any("\0" in text for text in form.values()):
+            return _refused(400, "the words of a command cannot have a NUL character")
         if (why := self.check_code(form.get("code", ""))) is not None:
             return _refused(403, why)
         try:

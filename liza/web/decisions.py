@@ -33,8 +33,6 @@ class Decision(NamedTuple):
     def arguments(self, subject: str, values: Mapping[str, str]) -> list[str]:
         """The words behind `liza`; `WrongUsage` where something is missing or not one of the choices."""
         found, last = [*self.words], []
-        if "\0" in subject:
-            raise WrongUsage("a name cannot have a NUL character")
         if self.option:
             found += [self.option, subject]
         elif self.about:
@@ -64,8 +62,6 @@ def command_line(arguments: Sequence[str]) -> str:
 
 def _value_of(field: Field, values: Mapping[str, str]) -> str:
     value = values.get(field.name, "").replace("\r\n", "\n").strip()
-    if "\0" in value:
-        raise WrongUsage(f"{field.label}: a text cannot have a NUL character")
     if not value and field.required:
         raise WrongUsage(f"{field.label} is missing", hint="fill in the form again")
     if value and field.choices and value not in field.choices:

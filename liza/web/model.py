@@ -38,7 +38,7 @@ def read_page(paths: Paths, at: datetime) -> dict[str, Any]:
     try:
         found = read_status(Board(paths), at)
     except LizaError as error:
-        return _unreadable(paths, error, at)
+        return unreadable_page(paths, error, at)
     verdict, sections = found.found.verdict, found.found.snapshot.sections
     labels = {row.session: row.name or row.client for row in found.sessions}
     evidence = {match.rule.name: match.evidence for match in (*verdict.observed, *verdict.matches)}
@@ -80,7 +80,7 @@ def _head(paths: Paths, state: State, at: datetime) -> dict[str, Any]:
     }
 
 
-def _unreadable(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
+def unreadable_page(paths: Paths, error: LizaError, at: datetime) -> dict[str, Any]:
     """What is known beside the blackboard: the halt, the daemon and the report."""
     waiting = getattr(error, "fields", {}).get("inbox") or {"waiting": 0, "broken": 0}
     lists: dict[str, list[Any]] = {

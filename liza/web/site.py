@@ -8,9 +8,10 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from liza.errors import LizaError
 from liza.store.lock import is_locked
 from liza.store.paths import Paths
-from liza.web.model import read_page
+from liza.web.model import read_page, unreadable_page
 from liza.web.page import render_sections
 
 _OLDEST = 5.0  # seconds after which it is made again though no file has changed: time alone changes some of it
@@ -76,8 +77,14 @@ class Site:
 
     def _make(self, before: View | None) -> View:
         begun = time.monotonic()
-        model = read_page(self.paths, self._clock())
-        sections = render_sections(model, **self.extra())
+        at = self._clock()
+        try:
+            model = read_page(self.paths, at)
+            sections = render_sections(model, **self.extra())
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not leave an old page that looks live
+            bug = LizaError(f"a bug in liza: {type(error).__name__}: {error}", hint="see: liza status")
+            model = unreadable_page(self.paths, bug, at)
+            sections = render_sections(model, **self.extra())
         version, old, known = (before.version + 1, before.sections, before.changed) if before else (1, {}, {})
         changed = {name: known[name] if html == old.get(name) else version for name, html in sections.items()}
         self._made = time.monotonic()

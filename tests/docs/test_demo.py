@@ -22,7 +22,7 @@ STORY = (
     r"coder-\d +continues",
     r"coder-3 +imported 3 rows",
     r"breaker: OK",
-    r"process \d+ has ended",
+    r"daemon stopped, process \d+",
     r"liza serve",
 )
 

@@ -174,3 +174,13 @@ def test_many_sessions_and_stops_stay_a_page(folder: Path) -> None:
     assert len([each for each in found.all("li") if (each.get("id") or "").startswith("open-")]) == 50
     assert "and 250 more: liza status" in found.text
     assert len(found.all("tr")) < 300
+
+
+def test_bug_of_ours_is_shown_instead_of_an_old_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise KeyError("odd")
+
+    monkeypatch.setattr("liza.web.model.timeline_facts", fails)
+    found = model(folder)
+    assert (found["status"], found["problems"][0]["message"]) == ("degraded", "a bug in liza: KeyError: 'odd'")
+    assert "a bug in liza: KeyError" in page(folder).text

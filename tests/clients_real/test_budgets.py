@@ -12,6 +12,7 @@ def test_budget_of_half_a_dollar_stops_before_sixty_cents(lab: Lab, client: str)
     price = f"prices: {{{model}: {{input: {PRICE}, output: {PRICE}}}}}"
     lab.set_up(client, rules=f"budgets: {{session: {{cost: 0.5}}}}\n{price}\n")
     agent = lab.start(client, [working("a", number) for number in range(14)], ANTHROPIC_MODEL="scripted")
+    wait(lambda: lab.sessions().get(agent.session, {}).get("session_status") == "STOPPED", "it is stopped")
     wait(lambda: lab.is_held(agent), "its next call is held")
     spent, row = len(agent.requests) * DOLLARS, lab.sessions()[agent.session]
     print(f"{client}: stopped after {lab.ran('a')} calls, which cost {spent:.2f} dollars, {row['cost']:.2f} by liza")

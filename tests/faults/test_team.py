@@ -111,6 +111,8 @@ class Crowd:
         assert ran.code == 0, ran
         for each in self.boards:
             each.wait_until_resolved()
+        for daemon in self.daemons.values():
+            daemon.reported("tripped")  # reads what it printed: a full pipe would stop it
 
     def check(self, trips: Sequence[str]) -> None:
         """Nothing is missing, nothing is there twice."""

@@ -1,4 +1,4 @@
-"""What the tools do: each takes checked arguments and returns what the agent is told. No tool resolves anything."""
+"""What the tools do: each takes checked arguments and returns the answer for the agent. No tool resolves anything."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -242,5 +242,5 @@ TOOLS = (
 
 
 def caller_of(root: str | None, client: str) -> Caller:
-    """Each call looks for the blackboard anew: it may be created while the server runs."""
+    """Each call looks for the blackboard again: it may be created while the server runs."""
     return Caller(Board.find(root), client, datetime.now(UTC))

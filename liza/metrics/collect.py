@@ -1,6 +1,6 @@
 """The metrics: each family once, with its help, and its samples from one reading of the blackboard.
 
-Counters are counted from what the blackboard keeps; where something old is deleted they begin anew, as after a restart.
+Counters are computed from what the blackboard keeps; they drop when old records are deleted, as after a restart.
 """
 
 import os

@@ -62,7 +62,7 @@ def _run(command: Sequence[str], written_to: Sequence[str], out: BinaryIO, inter
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, VARIABLE: report},
-            process_group=0,  # so that a signal reaches all of it, once, whoever sent it to whom
+            process_group=0,  # so that a signal reaches all of it, once, no matter where it came from
         )
     except (OSError, ValueError) as error:
         folder.cleanup()

@@ -47,7 +47,7 @@ def follow(before: Document | None, raw: bytes, file: str) -> Document:
 
 
 def _changed_only(before: Document, raw: bytes, file: str) -> tuple[Document, Any] | None:
-    """The document, and what of its values was parsed anew; None where that is not enough."""
+    """The document, and what of its values was parsed again; None where that is not enough."""
     old = before.raw
     if _has_aliases(before):
         return None
@@ -120,7 +120,7 @@ def _widened(raw: bytes, start: int, end: int) -> bytes:
 def _records(
     old: bytes, raw: bytes, section: _Section, grown: _Section, value: list[Any], head: int, tail: int
 ) -> tuple[list[Any], list[Any]] | None:
-    """The list with only those records parsed anew that the change touches, and these; None where they cannot be
+    """The list with only those records parsed again that the change touches, and these; None where they cannot be
     separated."""
     first = re.compile(rb"\n( *)- ").search(old, section.start, section.end)
     if first is None:

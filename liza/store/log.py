@@ -96,7 +96,7 @@ class _Searched:
     def __init__(self) -> None:
         self.inode = (0, 0)
         self.end = 0  # where the last entry begins: it may have been half written
-        self.anchor = b""  # what is before that; where it is another, the log was written anew
+        self.anchor = b""  # what is before that; where it is another, the log was rewritten
         self.found: dict[str, dict[tuple[int, int], Mapping[str, Any]]] = {}
 
 

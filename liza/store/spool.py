@@ -100,7 +100,7 @@ def _opened(paths: Paths) -> files.Folder:
 
 
 def put_aside(paths: Paths, folder: str, name: str) -> None:
-    """Move what cannot be used, whatever it is, from that folder to where it is in nobody's way; OSError if not."""
+    """Move what cannot be used, whatever it is, from that folder to where it is in no one's way; OSError if not."""
     for path in (paths.spool, aside := _aside(paths)):
         if not os.path.isdir(path):
             files.make_folder(path)

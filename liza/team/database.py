@@ -104,7 +104,7 @@ class Database:
     # --- sending ------------------------------------------------------------------------------------------------------
 
     def send(self, outgoing: Outgoing) -> None:
-        """Records and the trip in one statement: whoever sees the records sees the trip."""
+        """Records and the trip in one statement: any reader of the records sees the trip."""
         team, host = self.settings.team, self.settings.host
         if outgoing.records or outgoing.trip is not None:
             trip = [list(column) for column in zip(*([outgoing.trip] if outgoing.trip else []), strict=True)]
@@ -113,7 +113,7 @@ class Database:
             listed = {f"r{n}": column for n, column in enumerate(values["r"])}
             listed |= {f"t{n}": column for n, column in enumerate(values["t"])}
             self.connection.execute(_SEND, {"team": team, "host": host, **listed})
-        with self.connection.transaction():  # nobody is halted by a trip that is decided already
+        with self.connection.transaction():  # a trip that is already decided halts no one
             for trip_id, trigger, evidence in outgoing.decided:
                 self.connection.execute(
                     "insert into liza.trips (team, trip_id, trigger, evidence, host) values (%s, %s, %s, %s, %s) "

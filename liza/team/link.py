@@ -125,7 +125,7 @@ class Link(threading.Thread):
     def _serve(self) -> None:
         """From one connection to its end."""
         database = self._database = Database(self.settings)
-        self._sent, hears, told = None, False, tuple[str, ...]()
+        self._sent, hears, reported = None, False, tuple[str, ...]()
         beaten = read = float("-inf")
         self.contact = self.contact._replace(may_resolve=database.may_resolve)
         if self._seq and not database.knows(self._seq, self._key):
@@ -136,8 +136,8 @@ class Link(threading.Thread):
             self._began = time.monotonic()
             hears = database.heard() or hears
             self._look(database)
-            if self._began - beaten >= self._every(hears) * 0.9 or _urgent(self._facts) != told:
-                beaten, told = self._began, _urgent(self._facts)
+            if self._began - beaten >= self._every(hears) * 0.9 or _urgent(self._facts) != reported:
+                beaten, reported = self._began, _urgent(self._facts)
                 database.beat(self._facts)
                 if beaten - read >= HOSTS_EVERY * len(self.contact.hosts):
                     read = beaten

@@ -84,7 +84,7 @@ def _refuse_twin(database: Database, settings: Settings) -> None:
 
 
 def leave(board: Board) -> list[str]:
-    """Forget the team here; what the database could not be told is returned as a warning."""
+    """Forget the team here; what could not be entered in the database is returned as a warning."""
     settings = settings_or_refuse(board.paths)
     warnings = []
     try:

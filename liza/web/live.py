@@ -13,7 +13,7 @@ from liza.web.access import refused
 from liza.web.page import title_of
 from liza.web.site import Site, View
 
-LOOK = 0.25  # seconds between two looks at the files, while somebody watches
+LOOK = 0.25  # seconds between two looks at the files, while a browser watches
 _MOST = 200  # browsers
 
 

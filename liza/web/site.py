@@ -1,4 +1,4 @@
-"""What all browsers see: the model and its sections, made anew when a file of the blackboard has changed."""
+"""What all browsers see: the model and its sections, rendered again when a file of the blackboard has changed."""
 
 import os
 import threading
@@ -71,7 +71,7 @@ class Site:
         return age > (max(_OLDEST, 10 * self._took) if wait is None else wait)
 
     def forget(self) -> None:
-        """Have the next view made anew: something beside the blackboard has changed."""
+        """Have the next view rendered again: something beside the blackboard has changed."""
         with self._lock:
             self._urgent, self._took = None, 0.0
 

@@ -4,7 +4,7 @@
 const page = document.getElementById("page");
 const fresh = document.getElementById("fresh");
 
-// --- what the server renders anew takes the place of what is there, and what a person has opened or typed stays ------
+// --- what the server renders again takes the place of what is there, and what a person has opened or typed stays ------
 
 function parse(html) {
   return new DOMParser().parseFromString(html, "text/html").body;
@@ -76,10 +76,10 @@ function show(message) {
   page.dataset.version = message.version;
   document.title = message.title;
   showTimes();
-  tell(`live, ${new Date().toLocaleTimeString()}`, false);
+  showState(`live, ${new Date().toLocaleTimeString()}`, false);
 }
 
-function tell(text, lost) {
+function showState(text, lost) {
   fresh.textContent = text;
   fresh.classList.toggle("lost", lost);
 }
@@ -87,12 +87,12 @@ function tell(text, lost) {
 function listen() {
   const events = new EventSource(`/events?version=${page.dataset.version}`);
   events.addEventListener("page", (event) => show(JSON.parse(event.data)));
-  events.addEventListener("open", () => tell("live", false));
+  events.addEventListener("open", () => showState("live", false));
   events.addEventListener("error", () => {
     if (events.readyState === EventSource.CLOSED) {
-      tell("not live: liza serve has ended, or was started again with another address", true);
+      showState("not live: liza serve has ended, or was started again with another address", true);
       setTimeout(listen, 15000);
-    } else tell("not live: connecting again", true);
+    } else showState("not live: connecting again", true);
   });
 }
 

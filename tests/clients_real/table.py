@@ -42,7 +42,7 @@ ROWS = {
     "install, then uninstall: what others put there stays to the byte": ("test_uninstall",),
 }  # fmt: skip
 ALWAYS_TRUSTED = ("claude", "opencode")  # without a terminal, they run hooks in any folder
-_TABLE = re.compile(r"(?<=and writes what it saw:\n\n)(?:\|[^\n]*\n)*")
+TABLE = re.compile(r"^\| \| Claude Code \d[^\n]*\n(?:\|[^\n]*\n)*", re.MULTILINE)
 Outcomes = dict[str, dict[str, bool]]  # by client and version, whether each test passed
 
 
@@ -97,9 +97,9 @@ def table(outcomes: Outcomes, versions: Mapping[str, str]) -> str:
 def write() -> None:
     """Bring the page up to what was seen."""
     page = PAGE.read_text()
-    assert _TABLE.search(page), "docs/agents.md has no table to write"
+    assert TABLE.search(page), "docs/agents.md has no table to write"
     text = table(read_outcomes(), {name: version_of(name) for name in CLIENTS})
-    PAGE.write_text(_TABLE.sub(lambda found: text, page))
+    PAGE.write_text(TABLE.sub(lambda found: text, page))
     print(text)
 
 

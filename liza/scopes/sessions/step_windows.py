@@ -58,7 +58,7 @@ class StepWindows:
         return frozenset(changed)
 
     def forget(self, names: Iterable[str]) -> None:
-        """Read these files anew, if they are there: they are old, or were deleted on purpose."""
+        """Read these files again, if they are there: they are old, or were deleted on purpose."""
         for name in names:
             if (known := self._read.pop(name, None)) is not None:
                 self.sessions.pop(known.session, None)

@@ -36,7 +36,7 @@ WAITS = frozenset(
 _PAUSE = re.compile(
     r"(?:^|[;&|(\n]|\bdo)\s*(?:sleep\s+[\d.$]|wait\b|watch\s|tail\s(?:[^;|&\n]{0,200}\s)?(?:-[fF]\b|--follow))|\s--watch\b"
 )
-_SHORT = re.compile(r"\bsleep\s+0?\.\d+s?")  # pauses that nobody polls with: part of a command that fails
+_SHORT = re.compile(r"\bsleep\s+0?\.\d+s?")  # pauses that no one polls with: part of a command that fails
 # Where clients (Qwen Code, Claude Code) put what a job in the background prints, for the agent to read.
 _JOB = re.compile(r"/(?:background-shells|tasks)/(?:[^/]+/)?[^/]+\.output$")
 _LONGEST = 10_000  # characters of a command that are looked at

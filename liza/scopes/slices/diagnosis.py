@@ -128,7 +128,7 @@ def missing_fields(report: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     reasons = report.get("not_applicable")
     stated = {name for name, why in reasons.items() if not _is_empty(why)} if isinstance(reasons, MAPPINGS) else set()
     if all(_is_empty(report.get(name)) for name in ASKED) and stated.issuperset(ASKED):
-        yield ASKED[-2], "is needed: a report in which nothing applies tells nobody anything"
+        yield ASKED[-2], "is required if no other field applies"
     for name in FIELDS:
         value = report.get(name)
         if _is_empty(value):

@@ -51,7 +51,7 @@ def trip(board: Board, text: str, now: datetime, choice: Choice = Choice()) -> t
         if is_open and (was := _join(board, rules, text, now, matches)) is not None:
             return was, False
         made = Trip(_trigger(section, text, choice, matches, now), matches, snapshot, evidence_of(matches))
-        with suppress(StaleVerdict):  # another trip was first, or a person has resolved this one: halt anew
+        with suppress(StaleVerdict):  # another trip was first, or a person has resolved this one: halt again
             put_into_effect(board, made, now, partial(_unless_resolved, made))
             return dict(made.trigger), True
 

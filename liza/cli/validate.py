@@ -14,6 +14,8 @@ from liza.scopes import validate
 from liza.scopes.inbox import add_waiting
 from liza.text import plural, printable
 
+_LABELS = {"rules": "active rules"}  # of the counts, where the name alone would mislead
+
 
 @click.command("validate")
 @click.argument("file", required=False, type=click.Path())
@@ -56,7 +58,8 @@ def _print(checked: dict[str, dict[str, int]], problems: list[Problem], errors: 
     show.problems(problems)
     for file, counts in checked.items():
         click.echo(
-            f"{printable(file)}: " + (", ".join(f"{name} {count}" for name, count in counts.items()) or "no records")
+            f"{printable(file)}: "
+            + (", ".join(f"{_LABELS.get(name, name)} {count}" for name, count in counts.items()) or "no records")
         )
     warnings = len(problems) - errors
     if not problems:

@@ -15,6 +15,7 @@ from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema.actions import Action
 from liza.schema.rules_form import in_our_form, rules_in, rules_path
+from liza.schema.severities import SEVERITIES
 from liza.scope_names import IN_FILES, ON_BOARD, SCOPES
 from liza.text import did_you_mean, number_text, value_text
 
@@ -32,6 +33,7 @@ class Source(NamedTuple):
 PACKS = ("systemic", "alarms", "tasks", *(each.pack for each in (*ON_BOARD, *IN_FILES)), "budgets")
 _PARAM = re.compile(r"\$(\w+)")
 EVERYONE = "everyone"  # in place of a protocol: the rules that warn every session of what all have used together
+_NO_SEVERITY = f"add severity: {', '.join(SEVERITIES)}; or action: ALERT, which halts no one"
 _MOST_PROBLEMS = 100  # of one file: to locate each takes time, and agents can write thousands
 
 
@@ -207,7 +209,8 @@ def _compile(entry: "_Entry", shipped: Sequence[str]) -> tuple[Rule | None, Cond
     missing = [n for n in needed if fields.get(n) is None and (*path, n) not in file.faulty]
     if missing:
         message = f"the rule {value_text(fields['name'])} has no {' and no '.join(missing)}"
-        problems.append(file.problem((*path, "name"), message, did_you_mean(fields["name"], shipped)))
+        hint = _NO_SEVERITY if "severity" in missing else None
+        problems.append(file.problem((*path, "name"), message, did_you_mean(fields["name"], shipped, hint)))
     if problems or missing or condition is None:
         return None, None, problems
     chosen = {name: _plain(fields[name]) for name in Rule._fields if name in fields}

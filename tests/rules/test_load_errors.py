@@ -148,7 +148,7 @@ def test_each_rule_error_is_reported(tmp_path: Path, line: str, message: str, hi
         ("rules: [{name: retry_cluster}, {name: retry_cluster}]", "the rule retry_cluster is already in this file", ""),
         ("rules: [{name: own}]", "the rule 'own' has no condition and no severity", ""),
         ("rules: [{name: own, severity: SPEC_FLAW}]", "the rule 'own' has no condition", ""),
-        ("rules: [{name: own, condition: count() >= 1}]", "the rule 'own' has no severity", ""),
+        ("rules: [{name: own, condition: count() >= 1}]", "the rule 'own' has no severity", "SPEC_FLAW"),
         ("rules: [{name: retry_clustr, enabled: false}]", "the rule 'retry_clustr' has no condition", "retry_cluster"),
     ],
 )

@@ -149,7 +149,9 @@ class Checker:
         if there != self.seen or self.schedule.is_due(now) or self._halt_or_report_missing(there):
             if there != self.seen:
                 self._changes.await_event(there[self.paths.state])
-                there = versions(self.paths)  # an event of this change has arrived already
+                # An event of this change has arrived already. The rules stay those that were loaded: a version of
+                # rules.yaml that was written meanwhile is for the next look.
+                there = versions(self.paths) | {self.paths.rules: there[self.paths.rules]}
             self.seen = there
             self.schedule.clear()
             self._check(pipeline, now)

@@ -37,7 +37,7 @@ class Team:
         self._wake = wake
         self._host: TeamHost | None = None
         self._ticked: datetime | None = None
-        self._is_alone = False
+        self._is_named: bool | None = None  # whether the blackboard is in a team; None: not looked yet
         self._since = time.monotonic()  # when it began to look for the team
         self._grace = float("-inf")  # monotonic time since which silence counts: it slept until then
 
@@ -50,7 +50,7 @@ class Team:
         if not is_team_named(self._board.paths, rules.blocks):
             self._leave()
             return False
-        self._is_alone = False
+        self._is_named = True
         block = rules.blocks.get("team") or {}
         host = self._find(rules, now)
         longest = (
@@ -77,10 +77,10 @@ class Team:
 
     def _leave(self) -> None:
         """Once: there is no team, or no longer one."""
-        if not self._is_alone:
-            self._is_alone = True
-            if self._host is not None:
+        if self._is_named is not False:
+            if self._is_named:
                 self._notifier.report(EventKind.ALARM, LEFT)
+            self._is_named = False
             self.stop()
             for what in (TEAM, _RECORDS, _FILES):
                 self._notifier.works(what)
@@ -102,6 +102,7 @@ class Team:
         if self._host is not None:
             self._host.stop()
             self._host = None
+            self._since = time.monotonic()
 
     def _find(self, rules: RuleSet, now: datetime) -> "TeamHost | None":
         try:
@@ -119,6 +120,7 @@ class Team:
             self._notifier.failed(TEAM, error, now)
             return self._host
         if settings is None:
+            self.stop()  # or it would go on writing its files, which are deleted to leave the team by hand
             hint = "name its address under team: url in rules.yaml, or: liza team join URL"
             self._notifier.failed(
                 TEAM, Refused(f"this blackboard is in a team whose address is not known; {hint}"), now

@@ -122,11 +122,11 @@ class Watched(Board):
         return self.watch_lock.stat().st_mtime_ns != last
 
     def versions(self) -> dict[str, tuple[int, int, bytes]]:
-        """Every file of the board but the heartbeat, with everything that a write would change."""
+        """Every file of the board but the heartbeat and files being written, with what a write would change."""
         return {
             path.name: (path.stat().st_mtime_ns, path.stat().st_ino, path.read_bytes())
             for path in sorted(self.folder.rglob("*"))
-            if path.is_file() and path.name != "watch.lock"
+            if path.name != "watch.lock" and not path.name.endswith(".new") and path.is_file()
         }
 
     def everywhere(self) -> str:

@@ -269,7 +269,7 @@ def test_missing_desktop_delays_nothing(tmp_path: Path) -> None:
             board.report_anomalies(*RETRIES)
             until(lambda: hooks.of("tripped"), "the others are notified")
             assert daemon.stop() == 0
-    assert "desktop: " in str(board.facts["not_sent"])
+    assert board.facts["not_sent"] is None, "a machine without a desktop is no failure"
 
 
 # --- --test-message -------------------------------------------------------------------------------------------------

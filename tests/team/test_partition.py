@@ -81,6 +81,7 @@ def test_broken_settings_count_as_cut_off_and_leaving_is_alarmed(team: Team) -> 
         board.rules.write_text(f"team: {{max_silence: 1, url: '{board.url}'}}\n")
         until(lambda: not board.checkpoint.exists(), "it continues")
         board.rules.write_text("")
+        daemon.wait_for("degraded", "address is not known")
         for path in (board.folder / "team").iterdir():
             path.unlink()
         (board.folder / "team").rmdir()

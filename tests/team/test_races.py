@@ -91,6 +91,7 @@ def test_trip_decided_while_cut_off_halts_nobody_else(team: Team, proxy: Proxy) 
         trip = away.wait_for_trip()
         away.run("resolve", "-m", "moved", "--by", "alice")
         away.wait_until_resolved()
+        away.beats(2)  # its daemon offers the decision from here on, no longer the trip
         proxy.mend()
         until(lambda: other.trips and other.trips[0].get("resolution") == "moved")
         assert [entry["trip_id"] for entry in other.trips] == [trip]

@@ -79,7 +79,7 @@ def test_stopped_session_ends_with_an_error_and_is_logged(tmp_path: Path) -> Non
         with Daemon(board.root, env={"OTEL_EXPORTER_OTLP_ENDPOINT": found.url, **FAST}) as daemon:
             board.beats(2)
             for number in range(5):
-                assert run_hook(board.root, "after", failing(f"call-{number}")).code == 0
+                assert run_hook(board.root, "after", failing(f"call-{number}"), LIZA_ON_HALT="block").code == 0
             until(lambda: [each for each in found.spans if each.name == "invoke_agent claude"], "the run is over")
             until(lambda: found.logs, "the stop is logged")
             assert daemon.stop() == 0

@@ -1,6 +1,6 @@
-"""Whether Codex runs our hooks: it silently skips every hook that a person has not reviewed.
+"""Whether Codex runs our hooks: it silently skips every hook that a person has not trusted.
 
-What was reviewed is in the user's `config.toml`: a digest of each hook, under the hook's place (file, event, position).
+What is trusted is in the user's `config.toml`: a digest of each hook, under the hook's place (file, event, position).
 So a changed command loses the trust, and so does another hook that is put before ours. Measured with Codex 0.169.
 """
 
@@ -43,10 +43,10 @@ def untrusted(setup: Setup) -> Iterator[HookProblem]:
         if setup.places[file] != "user" and not trusts_project(config, setup.project):
             message = "this project is not trusted, so none of its hooks runs"
             yield HookProblem("codex", message, f"start codex in {setup.project}, and trust the folder", settings)
-        yield from _unreviewed(config, file, text)
+        yield from _untrusted_hooks(config, file, text)
 
 
-def _unreviewed(config: Mapping[str, Any], file: str, text: str) -> Iterator[HookProblem]:
+def _untrusted_hooks(config: Mapping[str, Any], file: str, text: str) -> Iterator[HookProblem]:
     hooks = config.get("hooks")
     state = hooks.get("state") if isinstance(hooks, dict) else None
     found: dict[Trust, list[str]] = {}
@@ -65,9 +65,9 @@ class Trust(StrEnum):
 
     TRUSTED = "trusted"
     DISABLED = "disabled"
-    NEW = "not reviewed"
-    CHANGED = "changed since it was reviewed"
-    MOVED = "moved by another hook since it was reviewed"
+    NEW = "not trusted"
+    CHANGED = "changed since it was trusted"
+    MOVED = "moved by another hook since it was trusted"
 
 
 def read_trust(state: Any, file: str, event: str, position: int, entry: Mapping[str, Any]) -> Trust:

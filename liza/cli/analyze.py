@@ -10,6 +10,7 @@ from liza import check
 from liza.check import Check
 from liza.cli.options import adjusted, moment
 from liza.cli.waiting import Waiting
+from liza.errors import Unreadable
 from liza.model import format_time
 from liza.scopes.rules_file import read_rules, rules_in_force, with_time_limit
 from liza.store.board import Board
@@ -30,7 +31,12 @@ def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
     at = moment(options.get("now"))
     with Waiting("checking the blackboard"):
         shown = as_json or not quiet
-        found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run, find_problems=shown)
+        try:
+            found = check.analyze(board, rules, at, broken=broken, own=own, dry_run=dry_run, find_problems=shown)
+        except Unreadable as error:
+            if error is not broken:
+                raise
+            return _report_broken(error, as_json)
     _KEPT.append(found)
     if as_json:
         _json(found)
@@ -40,6 +46,16 @@ def run(root: str | None, options: Mapping[str, Any], as_json: bool) -> int:
         show.check(found, rules, dry_run)
         show.broken_rules(found.error)
     return 3 if found.is_open else 0
+
+
+def _report_broken(error: Unreadable, as_json: bool) -> int:
+    """The shipped rules found nothing, which is not an OK: say what is wrong, and that they apply meanwhile."""
+    from liza.cli import envelope, show
+
+    show.broken_rules(error)
+    if as_json:
+        envelope.write("analyze", error.status, envelope.problems_of(error))
+    return error.exit_code
 
 
 def _json(found: Check) -> None:

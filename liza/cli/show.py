@@ -62,6 +62,8 @@ def broken_rules(error: LizaError | None) -> None:
         for problem in error.problems or (error,):
             where_it_is = location(problem.file, problem.line, problem.column)
             echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
+            if problem.hint:
+                echo(f"  hint: {printable(problem.hint)}", err=True)
         file = f" {printable(quote(os.path.relpath(error.file)))}" if error.file else ""
         echo(f"  hint: this file is ignored and the defaults apply; to fix: liza rules check{file}", err=True)
 

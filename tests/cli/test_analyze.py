@@ -178,6 +178,9 @@ def test_invalid_rules_file_lists_every_error(tmp_path: Path) -> None:
     assert "rules.yaml:3" in ran.err
     assert "rules.yaml:4" in ran.err
     assert "severity" in ran.err
+    assert ran.err.splitlines()[-1] == board.run("status").err.splitlines()[-1]  # what applies meanwhile
+    answer = board.analyze("--json")
+    assert (answer.code, answer.json["status"], answer.err) == (4, "degraded", ran.err)
     assert board.files() == before
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from liza.cli import show
-from liza.daemon.status import DaemonState, DaemonStatus
+from liza.daemon.status import CHECKED_ONCE, DaemonState, DaemonStatus
 from liza.model import parse_time, span_text
 from liza.store.paths import Paths
 from liza.text import one_line, plural
@@ -46,7 +46,7 @@ def warnings(daemon: DaemonStatus) -> Iterator[str]:
 def _described(daemon: DaemonStatus, paths: Paths) -> str:
     facts = daemon.facts
     if not daemon.is_alive:
-        if not facts:
+        if not facts or facts.get("health") == CHECKED_ONCE:
             return "not running; to start: liza watch --background"
         how = show.bold("is gone", "red") if daemon.state is DaemonState.GONE else "has ended"
         return f"not running, process {one_line(facts.get('pid'))} {how}; to start: liza watch --background"

@@ -17,6 +17,7 @@ from liza.daemon.changes import Changes
 from liza.daemon.checker import Checker
 from liza.daemon.notifier import Event, EventKind, Notifier
 from liza.daemon.options import Options
+from liza.daemon.status import CHECKED_ONCE, STOPPED
 from liza.daemon.watch_lock import FolderGone, WatchLock, WatchLockTaken
 from liza.errors import LizaError, Refused
 from liza.model import format_time
@@ -83,7 +84,7 @@ class Watcher:
             self.checker.stop()
             self.notifier.stop()
             self.notifier.report(EventKind.STOPPED, f"no longer watching {self.paths.folder}")
-            self.notifier.save_facts("stopped")
+            self.notifier.save_facts(STOPPED)
             self.changes.stop()
             self.watch_lock.release()
 
@@ -100,7 +101,7 @@ class Watcher:
                 self.tick()
         finally:
             self.notifier.stop()
-            self.notifier.save_facts("stopped")
+            self.notifier.save_facts(CHECKED_ONCE)
             self.watch_lock.release()
 
     def _begin(self) -> None:

@@ -13,6 +13,9 @@ from liza.store.lock import command_of, holder, is_locked
 from liza.store.paths import Paths
 
 LONGEST_TICK = 3600.0
+# The health of a process that has ended as it was meant to.
+STOPPED = "stopped"
+CHECKED_ONCE = "checked once"  # it was no daemon
 STUCK = 10.0  # seconds without a heartbeat after which a daemon is not doing its work
 
 
@@ -71,7 +74,7 @@ def read_daemon(paths: Paths) -> DaemonStatus:
     if found is None and is_process_running(facts):
         found = DaemonStatus(DaemonState.DEGRADED, facts, facts["pid"])
     if found is None:
-        ended = not facts or facts.get("health") == "stopped"
+        ended = not facts or facts.get("health") in (STOPPED, CHECKED_ONCE)
         found = DaemonStatus(DaemonState.NOT_RUNNING if ended else DaemonState.GONE, facts)
     return found._replace(intruder=None if is_proven else pid)
 
@@ -85,7 +88,7 @@ def _lock_holder(paths: Paths, facts: dict[str, Any], pid: int | None, is_proven
     with contextlib.suppress(OSError):
         # A heartbeat from the future counts as old: a daemon whose clock was set back beats again a tick later.
         silent = abs(time.time() - os.lstat(paths.watch_lock).st_mtime)
-        is_well = names_one and facts.get("health") not in ("degraded", "stopped")
+        is_well = names_one and facts.get("health") not in ("degraded", STOPPED, CHECKED_ONCE)
         state = DaemonState.RUNNING if is_well else DaemonState.DEGRADED
         return DaemonStatus(DaemonState.STUCK if _is_stuck(silent, facts) else state, facts, pid, silent)
     return None

@@ -75,8 +75,10 @@ def test_killed_daemon_that_no_parent_has_waited_for_is_gone(board: Watched) -> 
 
 
 def test_watch_once_does_not_count_as_a_gone_daemon(board: Watched) -> None:
+    never = lines(board, "watch", "--status")
     assert run(board.root, "watch", "--once").code == 0
     assert states(board) == {"not running"}
+    assert lines(board, "watch", "--status") == never
 
 
 def test_degraded_daemon_shows_the_reason(board: Watched) -> None:

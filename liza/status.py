@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from liza.check import Check, check
 from liza.clients.hook_health import Hooks, read_hooks, script_problem
 from liza.daemon.status import DaemonStatus, read_daemon
 from liza.errors import LizaError, Unreadable
-from liza.model import Silence, parse_time
+from liza.model import Silence, file_time, parse_time
 from liza.rules.evaluate import RuleSet
 from liza.rules.silences import read_silences
 from liza.scope_names import ON_BOARD
@@ -54,6 +55,7 @@ class Status(NamedTuple):
     events_waiting: int = 0  # of hooks, until a daemon reads them
     hooks: tuple[Hooks, ...] = ()
     open_records: tuple[tuple[str, str, OpenTrip], ...] = ()  # what is stopped: its kind, its name and why
+    paused: datetime | None = None  # since when PAUSE is there, which `liza run` obeys, and no gate
     team: Mapping[str, Any] | None = None  # how the daemon last saw the team; None without one
 
     @property
@@ -136,6 +138,8 @@ def describe(board: Board, at: datetime, rules: RuleSet, found: Check) -> Status
     """What lies beside the board, for a check that was made already; writes nothing."""
     halt, waiting = checkpoint.read(board.paths.checkpoint), read_waiting(board)
     status = Status(board.paths, at, rules, found, halt, waiting, read_daemon(board.paths))
+    with suppress(OSError):
+        status = status._replace(paused=file_time(os.lstat(board.paths.pause).st_mtime))
     if os.path.isdir(board.paths.team):
         from liza.store.team_files import read_view  # few blackboards belong to a team
 

@@ -43,6 +43,7 @@ def command(call: Call) -> int:
     else:
         _breaker(status)
         _agents(status)
+        _pause(status)
         _sessions(status)
         if status.team is not None:
             for line in team_lines.hosts(status.team, at):
@@ -60,6 +61,7 @@ def status_facts(status: Status) -> dict[str, Any]:
         "trigger": envelope.trigger(status.found.trigger),
         "age_seconds": status.open_for,
         "checkpoint": checkpoint_facts(status.halt),
+        "paused": format_time(status.paused) if status.paused is not None else None,
         "patterns": [envelope.pattern(each) for each in verdict.progress],
         "history": [envelope.plain(entry) for entry in status.history[-_RECENT:]],
         "silences": [envelope.plain(fields) for fields, _ in status.silences],
@@ -136,6 +138,13 @@ def _agents(status: Status) -> None:
     elif trigger is None:
         release = show.DECIDE if status.is_halt_known else checkpoint.removal(status.paths.checkpoint)
         click.echo(f"  to continue: {release}")
+
+
+def _pause(status: Status) -> None:
+    if status.paused is not None:
+        since = span_text(max(status.at - status.paused, timedelta()))
+        release = checkpoint.removal(status.paths.pause)
+        click.echo(f"paused:  {since} ago (PAUSE): liza run waits; to continue: {release}")
 
 
 def _sessions(status: Status) -> None:

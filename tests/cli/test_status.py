@@ -1,6 +1,7 @@
 """`liza status`: the current state, without changing it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,20 @@ def test_status_of_a_quiet_board(tmp_path: Path) -> None:
     assert (answer["patterns"][0]["count"], answer["patterns"][0]["threshold"]) == (2, 3)
     assert answer["history"] == [{"timestamp": NOW, "pattern": None, "result": "OK"}]
     assert board.files() == before
+
+
+def test_pause_is_shown_and_halts_no_gate(tmp_path: Path) -> None:
+    board = board_with(tmp_path)
+    pause = board.folder / "PAUSE"
+    assert (status(board, "--json").json["paused"], str(pause) in status(board).out) == (None, False)
+    pause.touch()
+    ran = status(board, now="2100-01-01T00:00:00Z")
+    assert (ran.code, f"rm {pause}" in ran.out) == (0, True)
+    os.utime(pause, (1737225000, 1737225000))
+    assert status(board, "--json").json["paused"] == "2025-01-18T18:30:00Z"
+    (line,) = [line for line in status(board).out.splitlines() if line.startswith("paused:")]
+    assert "1 h" in line
+    assert board.run("gate").code == 0
 
 
 def test_status_of_an_open_trip(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.parsed_packs import TREES
 from liza.rules.syntax_tree import BadCondition, Node
 from liza.schema.actions import Action
-from liza.schema.rules_form import in_our_form, rules_in, rules_path
+from liza.schema.rules_form import PATTERNS, in_our_form, rules_in, rules_path
 from liza.schema.severities import SEVERITIES
 from liza.scope_names import IN_FILES, ON_BOARD, SCOPES
 from liza.text import did_you_mean, number_text, value_text
@@ -253,9 +253,13 @@ class _File:
             self.wrong(fault.path, f"{self._whose(fault.path)}{fault.message}", fault.hint)
 
     def _whose(self, path: Path) -> str:
-        """`rule own: ` for a path inside a rule that has a name."""
+        """`rule own: ` for a path inside a rule that has a name, `prices.my-model: ` for one inside a block."""
         start = len(self.rules_path)
-        if path[:start] != self.rules_path or len(path) < start + 2 or path[start + 1] == "name":
+        if path[:start] != self.rules_path:
+            if len(path) < 2 or path[0] == PATTERNS:  # its messages name it
+                return ""
+            return ".".join(value_text(str(key)).strip("'") for key in path[:-1]) + ": "
+        if len(path) < start + 2 or path[start + 1] == "name":
             return ""
         name = value_text(rules_in(self.source.data)[path[start]].get("name")).strip("'")
         return f"rule {name}: "

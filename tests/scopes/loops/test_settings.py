@@ -128,7 +128,7 @@ def test_variable_out_of_range_is_named(tmp_path: Path, variable: str, value: st
 
 def test_levels_out_of_order_are_reported_with_position(loops: Loops) -> None:
     loops.write_rules("circuit_breaker:\n  cooldown_seconds: 90.5\n  absolute_max_loops: 12\n")
-    message = "rules.yaml:3:3: error: critical_threshold (15) must be below absolute_max_loops (12)"
+    message = "rules.yaml:3:3: error: circuit_breaker: critical_threshold (15) must be below absolute_max_loops (12)"
     assert message in loops.run("rules", "check").out
     assert loops.record("--files-changed", "1").code == 4
 

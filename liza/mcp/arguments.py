@@ -4,6 +4,7 @@ import json
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 
 from liza.errors import WrongUsage
 from liza.text import one_line
@@ -100,13 +101,39 @@ class About(Arguments):
     limit: int = Field(5, ge=1, le=50, description="At most this many.")
 
 
+# What pydantic calls an error, in our words; others keep its message.
+_WORDS = {
+    "missing": "missing",
+    "extra_forbidden": "unknown argument",
+    "string_type": "expected a string",
+    "dict_type": "expected an object",
+    "model_type": "expected an object",
+    "list_type": "expected a list",
+    "int_type": "expected a whole number",
+    "float_type": "expected a number",
+    "literal_error": "expected {expected}",
+    "string_too_short": "expected a non-empty string",
+    "string_too_long": "expected at most {max_length} characters",
+    "too_short": "expected a non-empty list",
+    "too_long": "expected at most {max_length} entries",
+    "greater_than_equal": "expected {ge} or more",
+    "less_than_equal": "expected {le} or less",
+    "value_error": "{error}",
+}
+
+
 def invalid(tool: str, error: ValidationError) -> WrongUsage:
     """All that is wrong with the arguments of a call, without their values, which may be long."""
     faults = error.errors(include_url=False, include_input=False)
-    texts = [f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {one_line(each['msg'], 200)}" for each in faults]
+    texts = [f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {one_line(_in_words(each), 200)}" for each in faults]
     more = [f"and {len(texts) - _SHOWN} more"] if len(texts) > _SHOWN else []
     hint = f"see the schema of {tool}; a long text: give its end" if _is_long(faults) else f"see the schema of {tool}"
     return WrongUsage(f"{tool}: {'; '.join([*(one_line(each, 300) for each in texts[:_SHOWN]), *more])}", hint=hint)
+
+
+def _in_words(fault: ErrorDetails) -> str:
+    words = _WORDS.get(fault["type"])
+    return words.format(**fault.get("ctx", {})) if words is not None else fault["msg"]
 
 
 def _is_long(faults: object) -> bool:

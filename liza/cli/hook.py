@@ -100,7 +100,8 @@ def _hold(board: str, names: list[str]) -> Hold | None:
     for name in names:
         halt = _session_halt(board, name)
         if halt is not None and halt.action == STOP:
-            why = f"this session was stopped by {halt.pattern or 'hand'}{f': {halt.reason}' if halt.reason else ''}"
+            whose = (halt.pattern or "hand").removeprefix("by ")  # of a person: by hand
+            why = f"this session was stopped by {whose}{f': {halt.reason}' if halt.reason else ''}"
             return Hold(why, f"wait: a person must run: liza session resume {name} -m WHY")
     return None
 

@@ -40,11 +40,15 @@ def stop_command(call: Call, name: str, message: str, by: str | None) -> int:
     """
     board = call.board
     monitor = _monitor(board)
-    session, is_new = stop_by_hand(board, monitor, name, plain_words(message, "-m"), person(by), call.at)
+    session, earlier = stop_by_hand(board, monitor, name, plain_words(message, "-m"), person(by), call.at)
     if call.as_json:
         envelope.write("session stop", "open", session=session, session_status="STOPPED")
     else:
-        click.echo(f"session {printable(session)} is {'stopped' if is_new else 'already stopped'}")
+        if earlier is None:
+            click.echo(f"session {printable(session)} is stopped")
+        else:
+            click.echo(f"session {printable(session)} is already stopped: {printable(earlier)}")
+            click.echo(f"  not recorded: {printable(message)}")
         click.echo(f"  to continue: liza session resume {printable(name)} -m 'what was decided'")
     return 3
 

@@ -10,7 +10,7 @@ from liza.rules.acknowledged import trip_id
 from liza.scopes.change import change_record
 from liza.scopes.records import find_record
 from liza.scopes.sessions import states
-from liza.scopes.sessions.fields import ACTIVE, SESSIONS, open_trip, status_of
+from liza.scopes.sessions.fields import ACTIVE, SESSIONS, STOPPED, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import Monitor, sync_halts
 from liza.scopes.sessions.rows import find_session
 from liza.scopes.transition import Transition
@@ -20,11 +20,16 @@ from liza.store.session_halt import STOP, SessionHalt, read_session_halt, remove
 from liza.text import file_name, value_text
 
 
-def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> tuple[str, bool]:
-    """Stop a session, and those that it started: its halt file first. Its id, and whether it was not stopped before."""
+def stop_by_hand(
+    board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime
+) -> tuple[str, str | None]:
+    """Stop a session, and those that it started: its halt file first. Its id, and why it was stopped before."""
     document = board.read()
     name = find_session(document, monitor.sessions, wanted)
     record = find_record(document.data.get(SESSIONS.name), name, SESSIONS.scope)
+    if record is not None and status_of(record[1]) == STOPPED and open_trip(record[1]) is not None:
+        sync_halts(board.paths, document.data.get(SESSIONS.name))
+        return name, stop_reason(record[1])
     earlier = len((record[1].get("history") or ()) if record else ())
     identity = trip_id(f"by hand {name} {earlier}", (), 0)
     halt = SessionHalt(name, STOP, f"{why} ({by})", states.BY_HAND, identity, format_time(now))
@@ -34,7 +39,8 @@ def stop_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str,
     def change(document: Document, record: Mapping[str, Any] | None) -> Transition:
         return states.stop_session(name, {**about, **(record or {})}, [states.BY_HAND], why, identity, now, by)
 
-    return name, bool(change_record(board, SESSIONS, name, change, now).events)
+    done = change_record(board, SESSIONS, name, change, now)
+    return name, None if done.events else stop_reason(done.record)
 
 
 def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:

@@ -270,6 +270,18 @@ def test_stopped_by_hand(folder: Path) -> None:
     look(folder)
     assert liza(folder, "session", "stop", "coder-1", "-m", "wrong branch").code == 3
     assert run(folder, "before", BEFORE, LIZA_HOOK_LIMIT="60.5").code == 2
+    assert "stopped by hand: wrong branch" in run(folder, "before", BEFORE, LIZA_ON_HALT="block").err
+
+
+def test_stop_by_hand_leaves_the_reason_of_a_rule(folder: Path) -> None:
+    fail(folder, 5)
+    look(folder)
+    (halt,) = (folder / ".liza/stopped").iterdir()
+    before = halt.read_bytes()
+    ran = liza(folder, "session", "stop", SESSION, "-m", "wrong branch")
+    assert (ran.code, "not recorded: wrong branch" in ran.out) == (3, True)
+    assert halt.read_bytes() == before
+    assert "stopped by repeated_failure: " in run(folder, "before", BEFORE, LIZA_ON_HALT="block").err
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a\nb", "x" * 10_000, "-rf", "."])

@@ -7,7 +7,10 @@ import click
 from liza.cli import envelope
 from liza.cli.group import Call, plain
 from liza.errors import Refused, WrongUsage
+from liza.halt import trip_id_of
+from liza.scopes.history import section as sections
 from liza.store import files
+from liza.store.board import Board
 from liza.text import printable
 
 
@@ -41,18 +44,28 @@ def command(call: Call, page: str | None) -> int:
 
         _write(page, render_file(read_page(paths, call.at)))
         return 0
-    try:
-        text: str | None = files.read(paths.report).decode(errors="backslashreplace")
-    except FileNotFoundError:
-        text = None
+    text = _report(call.board)
     if call.as_json:
         envelope.write("report", "ok", report=text)
     elif text is None:
-        click.echo("there is no report: nothing has tripped")
+        click.echo("there is no report: no trip is open")
     else:
         for line in text.splitlines():
             click.echo(printable(line))
     return 0
+
+
+def _report(board: Board) -> str | None:
+    """The report; None where there is none, and none is wanted."""
+    try:
+        return files.read(board.paths.report).decode(errors="backslashreplace")
+    except FileNotFoundError:
+        section = board.read().data.get("circuit_breaker")
+    trip = trip_id_of(board.paths.checkpoint)  # that halts the agents, if it is not recorded yet
+    if sections.open_trigger(section) is not None or (trip is not None and not sections.knows(section, trip)):
+        hint = "write it again: liza analyze"
+        raise Refused("the report on the open trip is missing", hint=hint, file=board.paths.report)
+    return None
 
 
 def _write(file: str, text: str) -> None:

@@ -25,6 +25,24 @@ def test_report_is_printed_as_it_is(folder: Path) -> None:
     assert liza(folder, "report").out == "a\\x1b[2Jb\n"
 
 
+def test_missing_report_on_an_open_trip_is_an_error(folder: Path) -> None:
+    report = tripped(folder)
+    text = report.read_text()
+    report.unlink()
+    for options in ([], ["--json"]):
+        ran = liza(folder, "report", *options)
+        assert (ran.code, "liza analyze" in ran.err + ran.out) == (1, True)
+    assert liza(folder, "analyze").code == 3
+    assert liza(folder, "report").out == text
+
+
+def test_report_that_an_unreadable_blackboard_may_want(folder: Path) -> None:
+    tripped(folder).unlink()
+    (folder / ".liza/state.yaml").write_text("a: [\n")
+    (folder / ".liza/CHECKPOINT").unlink()
+    assert liza(folder, "report").code == 4
+
+
 def test_saved_page_needs_no_other_file_and_runs_nothing(folder: Path) -> None:
     tripped(folder)
     assert liza(folder, "report", "--html", "page.html").code == 0

@@ -81,6 +81,13 @@ class Condition:
         return self.number(self.comparisons[0].threshold)
 
     @property
+    def names(self) -> list[str]:
+        """The params that it has, each once; `params` has those of the other rules of its file, too."""
+        distinct = [each.distinct.value for each in self.aggregates if isinstance(each, Aggregate) and each.distinct]
+        found = (*(each.threshold for each in self.comparisons), *distinct)
+        return list(dict.fromkeys(each.name for each in found if isinstance(each, Param)))
+
+    @property
     def fields(self) -> tuple[Field, ...]:
         """The fields that group the evidence, which a report shows."""
         for each in self.grouped:
@@ -318,11 +325,9 @@ def _check(condition: Condition, params: Mapping[str, float]) -> None:
     if len({is_number(each) for each in condition.grouped}) > 1 and any(map(_is_similar, condition.grouped)):
         # A sum is made of all records, a count only of those that are new: similar texts may group differently there.
         raise BadRule("a sum with similar(...) cannot be combined with another aggregate; use same(...) or per(...)")
-    for comparison in condition.comparisons:
-        distinct = [term.distinct for term in comparison.terms if isinstance(term, Aggregate) and term.distinct]
-        for value in (comparison.threshold, *(each.value for each in distinct)):
-            if isinstance(value, Param) and value.name not in params:
-                raise BadRule(f"the param ${value.name} has no value; set it under params:")
+    for name in condition.names:
+        if name not in params:
+            raise BadRule(f"the param ${name} has no value; set it under params:")
     _check_not(condition.tree, under=False)
 
 

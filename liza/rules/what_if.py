@@ -51,9 +51,9 @@ def _varied(compiled: Compiled, what: str, value: str) -> Compiled:
         raise InvalidSetting(message, f"for example: {rule.name}.{what}=4")
     if what == "threshold":
         return Compiled(rule, Condition(_with_threshold(condition.tree, number), condition.params))
-    if what in condition.params:
+    if what in condition.names:
         return Compiled(rule, Condition(condition.tree, {**condition.params, what: number}))
-    settings = ("threshold", "window", *condition.params)
+    settings = list(dict.fromkeys(("threshold", "window", *condition.names)))
     raise InvalidSetting(f"{rule.name}: unknown setting {value_text(what)}", suggestion(what, settings, "known"))
 
 

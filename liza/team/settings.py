@@ -58,16 +58,21 @@ def settings_of(paths: Paths, blocks: Mapping[str, Mapping[str, Any]]) -> Settin
     )
 
 
-def refuse_password(url: str) -> None:
-    """`Refused` for an address with a password in it."""
+def read_address(url: str) -> Mapping[str, Any]:
+    """The parts of the team's address; `Refused` for what is none."""
     from psycopg import Error
     from psycopg.conninfo import conninfo_to_dict
 
     try:
-        parts = conninfo_to_dict(url)
+        return conninfo_to_dict(url)
     except Error:
         hint = "like postgresql://liza@db.example.org/liza?sslmode=verify-full, or service=liza"
         raise Refused("the team's address is not one that libpq understands", hint=hint) from None
+
+
+def refuse_password(url: str) -> None:
+    """`Refused` for an address with a password in it."""
+    parts = read_address(url)
     if parts.get("password") or parts.get("sslpassword"):
         raise Refused("the team's address has a password in it, and git may see that file", hint=_NO_PASSWORD)
 

@@ -13,7 +13,7 @@ from liza.store.paths import Paths
 from liza.store.team_files import forget, host_name, is_team_named, read_host, write_host
 from liza.team.database import Database, as_error, connect
 from liza.team.schema import migrate
-from liza.team.settings import DEFAULT_TEAM, Settings, new_host, refuse_password, settings_of
+from liza.team.settings import DEFAULT_TEAM, Settings, new_host, read_address, refuse_password, settings_of
 
 
 class Joined(NamedTuple):
@@ -26,6 +26,7 @@ class Joined(NamedTuple):
 
 def init(url: str) -> tuple[int, int]:
     """Create or upgrade the schema; the version before, and the one now."""
+    read_address(url)
     connection = connect(url)
     try:
         if connection.info.server_version < 150_000:

@@ -361,6 +361,7 @@ def test_untrusted_text_is_escaped(tmp_path: Path) -> None:
         (["--set", "retry_cluster.threshold=inf"], "threshold: expected a number, got 'inf'", "threshold=4"),
         (["--set", "retry_cluster.threshold=-inf"], "threshold: expected", "retry_cluster.threshold=4"),
         (["--set", "retry_cluster.thresh=4"], "unknown setting 'thresh'", "did you mean threshold?"),
+        (["--set", "external_service_outage.foo=3"], "unknown setting 'foo'", "threshold, window"),
         (["--set", "retry_cluster.window=often"], "window: expected current_sprint", ""),
         (["--window", "often"], "--window: expected current_sprint", ""),
         (["--since", "yesterday"], "--since", "2h"),

@@ -35,6 +35,7 @@ def test_bad_addresses_and_logins_are_refused_with_the_fix(team: Team) -> None:
     refused(liza(root, "team", "join", url.replace("alice@", "alice:s3cret@")), "pgpass")
     refused(liza(root, "team", "join", "host=x password=s3cret"), "pgpass")
     refused(liza(root, "team", "join", "no = such = thing"), "service=liza")
+    refused(liza(root, "team", "init", "foo"), "service=liza")
     refused(liza(root, "team", "join", f"postgresql:///x?host={root}"), "psql")
     refused(liza(root, "team", "join", f"{url}&sslmode=require&hostaddr=127.0.0.1&port=1"), "psql")
     refused(liza(root, "team", "join", url, "--host", "a\x1b[2Jb"), "--host")

@@ -33,7 +33,7 @@ def command(
     """Put liza's hook into the settings of a coding agent.
 
     CLIENT is claude, codex, gemini, qwen or opencode. Every tool call then asks first whether work may continue, and
-    is recorded as a step. Without CLIENT, it finds those that are used here, and asks for each. The default is this
+    is recorded as a step. Without CLIENT, it finds those that are used here, and asks about each. The default is this
     project, for this user alone; other settings are kept.
 
     \b

@@ -183,8 +183,8 @@ def warnings(done: LoopResult, settings: Settings) -> list[str]:
     found = [printable(each.text) for each in done.signals if each.warns]
     count = stagnant_streak(done.loop, settings)
     if count and done.status != OPEN and not done.completed:
-        least = f"progress < {number_text(settings.stagnation_threshold)}%"
-        found.append(f"Stagnation count: {of_text(count, settings.max_loops_no_progress)} ({least})")
+        gain = f"progress rose by less than {number_text(settings.stagnation_threshold)} points"
+        found.append(f"Stagnation count: {of_text(count, settings.max_loops_no_progress)} ({gain})")
     return found
 
 

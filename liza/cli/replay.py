@@ -77,7 +77,7 @@ def command(
         known = known._replace(events=(), trips=())
     start = _moment(since, known)
     takes = []
-    for take in _play(known, [("active rules", rules), *others]):
+    for take in _play(known, [("with the active rules", rules), *others]):
         with Waiting("playing the steps of sessions"):
             takes.append(
                 take._replace(sessions=session_replay.play_sessions(board, document, take.rules, session, start))

@@ -59,7 +59,8 @@ def list_command(call: Call, rules_file: str | None) -> int:
     _listed("alarms, reported by the daemon; they never halt:", rules.alarms)
     for name, scoped in rules.scoped.items():
         what = _SCOPES.get(name)
-        title = f"rules for {what}s; each stops only the {what} that it matches:" if what else _FOR_EVERYONE
+        stops = "warns or stops" if what == "session" else "stops"
+        title = f"rules for {what}s; each {stops} only the {what} that it matches:" if what else _FOR_EVERYONE
         _listed(title, scoped)
     show.warnings(f"rules.yaml: {change}" for change in rules.changes)
     return 0
@@ -111,7 +112,7 @@ def check_command(call: Call, file: str | None) -> int:
     disabled = f", {len(rules.disabled)} disabled" if rules.disabled else ""
     invalid = plural(errors, "invalid notification setting")
     verdict = click.style(invalid, fg="red") if errors else click.style("ok", fg="green")
-    click.echo(f"{about}: {verdict}, {len(rules.rules)} active rules{disabled}")
+    click.echo(f"{about}: {verdict}, {rules.counts}{disabled}")
     show.warnings(rules.changes)
     return 1 if errors else 0
 

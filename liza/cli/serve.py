@@ -26,8 +26,9 @@ _PORTS = click.IntRange(0, 65535)
 def command(ctx: click.Context, port: int, host: str, opens: bool, read_only: bool) -> int:
     """Serve a live page of the breaker and the sessions, and decide there.
 
-    The address that is printed has a token: only who sees this terminal can open the page. A decision also needs the
-    code that is printed. Without a terminal, or inside an agent, the page is read-only. Runs until Ctrl-C.
+    The address that is printed has a token: only someone who can see this terminal can open the page. A decision
+    also needs the code that is printed. Without a terminal, or inside an agent, the page is read-only. Runs until
+    Ctrl-C.
 
     \b
     Examples:
@@ -43,7 +44,7 @@ def command(ctx: click.Context, port: int, host: str, opens: bool, read_only: bo
     def announce(access: Access, address: str) -> None:
         click.echo(f"{printable(paths.project)}: {address}?token={access.token}")
         if host not in ("127.0.0.1", "::1", "localhost"):
-            click.echo("! not encrypted: use it in a network that you trust, or over SSH (docs/dashboard.md)")
+            click.echo("! not encrypted: use it only on a network that you trust, or over SSH (docs/dashboard.md)")
         if opens:
             import webbrowser
 
@@ -53,7 +54,7 @@ def command(ctx: click.Context, port: int, host: str, opens: bool, read_only: bo
         click.echo(f"code for decisions: {code}", err=terminal == 2)
 
     terminal = None if read_only else _terminal()
-    no_terminal = "no terminal to show the code for decisions on: run liza serve in one"
+    no_terminal = "the code for decisions is shown only on a terminal; to decide on the page, run liza serve in one"
     why = "--read-only" if read_only else no_terminal if terminal is None else agent_sign(paths)
     if why is not None:
         click.echo(f"read-only: {why}")

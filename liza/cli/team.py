@@ -79,9 +79,9 @@ def init_command(call: Call, url: str) -> int:
     "--role",
     type=click.Choice(["agent", "human"]),
     metavar="ROLE",
-    help="agent: cannot resolve; human: can. Default: what the login may.",
+    help="agent: cannot resolve; human: can. Default: whatever the database login allows.",
 )
-@click.option("--team", "team", metavar="NAME", help="Which team of that database; default: default.")
+@click.option("--team", "team", metavar="NAME", help='Which team of that database; default: the team named "default".')
 @untimed
 def join_command(call: Call, url: str, host: str | None, role: str | None, team: str | None) -> int:
     """Make this blackboard a host of the team at URL.

@@ -14,7 +14,7 @@ from liza.scopes import validate
 from liza.scopes.inbox import add_waiting
 from liza.text import plural, printable
 
-_LABELS = {"rules": "active rules"}  # of the counts, where the name alone would mislead
+_LABELS = {"rules": "rules for the sprint"}  # of the counts, where the name alone would mislead
 
 
 @click.command("validate")

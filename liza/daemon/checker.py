@@ -181,7 +181,7 @@ class Checker:
             return pipeline
         self._notifier.works("rules")
         if before is not None:
-            self._notifier.report(EventKind.RELOADED, f"{len(rules.rules)} active rules")
+            self._notifier.report(EventKind.RELOADED, rules.counts)
         self._notifier.set_active("rules", alarm_causes.of_changes(rules))
         return pipeline
 

@@ -214,7 +214,7 @@ class Notifier:
         """Report each cause once for as long as it is active, and once when it is over."""
         found, over = self._alarms.update([each for some in self._causes.values() for each in some], now)
         self._report_all(EventKind.ALARM, found)
-        self._report_all(EventKind.OVER, [f"{text} (over)" for text in over])
+        self._report_all(EventKind.OVER, over)
 
     def failed(self, what: str, error: LizaError, now: datetime) -> None:
         """`what` cannot be read or done. A save is not always done at once, so it is reported only if it lasts."""

@@ -83,10 +83,5 @@ def rules(paths: Paths, now: datetime) -> Iterator[Finding]:
     for change in found.changes:
         yield Finding("rules", Level.WARNING, change, f"if that is not intended, edit {paths.rules}", paths.rules)
     own = "shipped and in rules.yaml" if os.path.lexists(paths.rules) else "shipped, no rules.yaml"
-    others = len(found.all) - len(found.rules)
-    yield Finding(
-        "rules",
-        Level.OK,
-        f"{len(found.all)} active rules ({own}): {len(found.rules)} for the sprint, "
-        f"{others} alarms and rules for sessions, loops, claims and slices",
-    )
+    about = "the others are alarms, and rules for sessions, loops, claims and slices"
+    yield Finding("rules", Level.OK, f"{found.counts} ({own}); {about}")

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from liza.model import Rule
 from liza.rules.conditions import Condition
 from liza.rules.time_limit import TimeLimit, unlimited
+from liza.text import plural
 
 
 class Compiled(NamedTuple):
@@ -32,6 +33,11 @@ class RuleSet(NamedTuple):
     def all(self) -> tuple[Compiled, ...]:
         """Every rule in force, including those that do not halt the sprint."""
         return (*self.rules, *self.alarms, *(each for rules in self.scoped.values() for each in rules))
+
+    @property
+    def counts(self) -> str:
+        """How many rules there are, as people read it."""
+        return f"{plural(len(self.rules), 'rule')} for the sprint, {len(self.all) - len(self.rules)} others"
 
     def only_alarms(self) -> "RuleSet":
         """The alarms as the only rules."""

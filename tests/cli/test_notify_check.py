@@ -54,7 +54,7 @@ def test_notify_problems_are_listed_with_those_of_rules(project: Path, words: tu
 
 def test_broken_notify_does_not_stop_evaluation(project: Path) -> None:
     assert liza(project, "analyze").code == 0
-    assert "7 active rules" in liza(project, "rules", "check").out
+    assert "7 rules for the sprint" in liza(project, "rules", "check").out
 
 
 def test_valid_notify_has_no_problems(project: Path) -> None:

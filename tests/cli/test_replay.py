@@ -149,7 +149,7 @@ def test_trips_are_shown_with_records_and_outcome(twice: Path) -> None:
     assert ran.out.splitlines() == [
         "7 records, 1 resolution, 2025-01-18T00:10:00Z to 2025-01-18T02:05:00Z (1 h 55 min)",
         "",
-        "active rules: 2 trips",
+        "with the active rules: 2 trips",
         "  ● 2025-01-18T00:30:00Z  retry_cluster  3 of 3  anomalies[2] task-2  timeout after 30 s",
         "      resolved after 15 min by ann: ADR-7  (as recorded)",
         "  ● 2025-01-18T02:05:00Z  retry_cluster  3 of 3  anomalies[6] task-7  timeout after 30 s",
@@ -179,7 +179,7 @@ def test_records_out_of_order_trip_as_recorded(tmp_path: Path) -> None:
     board(tmp_path, 10, 5, 20)
     assert liza(tmp_path, "analyze", "--now", time(20)).code == 3
     lines = liza(tmp_path, "replay").out.splitlines()
-    assert "active rules: 1 trip" in lines
+    assert "with the active rules: 1 trip" in lines
     assert lines[-1] == "      still open at the end  (as recorded)"
 
 
@@ -318,7 +318,7 @@ def test_empty_board_has_no_trips(tmp_path: Path) -> None:
     assert liza(tmp_path, "replay").out.splitlines() == [
         "there are no records to replay",
         "",
-        "active rules: 0 trips",
+        "with the active rules: 0 trips",
     ]
 
 
@@ -328,7 +328,7 @@ def test_records_without_time_are_reported(tmp_path: Path) -> None:
     ran = liza(tmp_path, "replay")
     assert ran.code == 0
     assert "! 3 records without a usable time: placed with the one before" in ran.out
-    assert "active rules: 1 trip" in ran.out
+    assert "with the active rules: 1 trip" in ran.out
 
 
 def test_untrusted_text_is_escaped(tmp_path: Path) -> None:

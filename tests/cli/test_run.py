@@ -149,7 +149,7 @@ def test_stagnation_is_counted_and_logged(tmp_path: Path) -> None:
     (project.folder / ".liza" / "rules.yaml").write_text(rules)
     result = project.run("--max", "9", "--on-stagnation", "abort")
     assert lines(result, "  ! Stagnation count:") == [
-        f"  ! Stagnation count: {count} of 4 (progress < 3%)" for count in (1, 2, 3)
+        f"  ! Stagnation count: {count} of 4 (progress rose by less than 3 points)" for count in (1, 2, 3)
     ]
     assert lines(result, "Loop 5 of") == ["Loop 5 of 9"]
     logged = [line.partition("] ")[2] for line in (project.folder / ".liza/runs/loops/l.log").read_text().splitlines()]

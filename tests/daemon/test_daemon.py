@@ -127,7 +127,7 @@ def test_signal_ends_a_waiting_daemon_cleanly(tmp_path: Path) -> None:
 def test_sighup_reloads_the_rules(board: Watched) -> None:
     with Daemon(board.root) as daemon:
         daemon.send(signal.SIGHUP)
-        assert "active rules" in daemon.wait_for("reloaded")
+        assert "rules for the sprint" in daemon.wait_for("reloaded")
         board.report_anomalies(*RETRIES)
         board.halted()
         assert daemon.stop() == 0

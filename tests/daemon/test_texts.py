@@ -103,7 +103,7 @@ def test_new_text_of_an_active_alarm_is_not_reported(tmp_path: Path) -> None:
         assert (active["text"], active["times"]) == ("A task is blocked: task-2: blocked reason still no access", 1)
         save(board.state, STATE)
         stepped.ticks(3)
-        assert stepped.reported("over") == ["A task is blocked: task-2: blocked reason still no access (over)"]
+        assert stepped.reported("over") == ["A task is blocked: task-2: blocked reason still no access"]
 
 
 # --- odd boards -----------------------------------------------------------------------------------------------------

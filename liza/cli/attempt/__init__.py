@@ -27,8 +27,8 @@ _PLACES = {
 def command() -> None:
     """Record test attempts; stop a slice that makes no progress.
 
-    A slice is stopped by the first of these that applies: an agent's arch-stop, a test that failed three times, seven
-    failures in all. Bugs, gaps and blockers on the way are fixed without asking, as long as none of these applies.
+    A slice is stopped by the first of these that applies: an agent's arch-stop, a test that failed three times in a
+    row, or seven failures in all. Until then, the agent fixes bugs, gaps and blockers without asking.
 
     \b
     Examples:

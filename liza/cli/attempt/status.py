@@ -72,4 +72,4 @@ def _details(done: SliceResult) -> None:
         click.echo(f"  {plural(refused, 'attempt')} refused since it was stopped")
     tag = done.record.get("checkpoint_tag")
     resets = plural(len(list_of(done.record, "history")), "reset")
-    click.echo(f"  base: {show.short(tag, 60) if tag else 'none'}, {resets}")
+    click.echo(f"  rolls back to: {show.short(tag, 60) if tag else 'no commit recorded'}, {resets}")

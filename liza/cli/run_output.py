@@ -15,6 +15,7 @@ from liza.clients.caller import agent_sign
 from liza.halt import trip_id_of
 from liza.model import Path, format_time, span_text
 from liza.run.context import described
+from liza.run.end import Ending
 from liza.run.interrupts import Interrupts
 from liza.run.iteration import Done
 from liza.run.job import Job, Session
@@ -161,7 +162,8 @@ class Plain:
             self._sender.stop()
         end, totals = run.end, run.totals
         colour = "green" if end is not None and end.code == 0 else "red"
-        word = show.bold(end.status if end is not None else "failed", colour)
+        status = end.status if end is not None else "failed"
+        word = show.bold("stopped by the breaker" if status == Ending.OPEN else status, colour)
         reason = f": {show.short(end.reason, 300)}" if end is not None else ""
         self.line(f"{show.bold('liza run')}  {word}{reason}")
         parts = [plural(totals.iterations, "iteration"), span_text(timedelta(seconds=totals.seconds))]

@@ -85,6 +85,11 @@ def plural(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def waiting_text(events: int) -> str:
+    """`1 hook event waits`, `3 hook events wait`."""
+    return f"{plural(events, 'hook event')} {'waits' if events == 1 else 'wait'}"
+
+
 def some_of(names: Sequence[str], most: int) -> str:
     """The first names, and how many more there are: `a, b and 3 more`."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""

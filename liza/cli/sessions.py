@@ -13,13 +13,15 @@ from liza.cli import envelope, session_table, show, team_lines
 from liza.cli.group import Call, plain
 from liza.cli.spent import unpriced_text
 from liza.model import Problem, format_time
+from liza.rules.evaluate import RuleSet
 from liza.scopes.engine import session_rows, source_problems
 from liza.scopes.rules_file import rules_in_force
 from liza.scopes.scope import SessionRow
 from liza.scopes.sessions.fields import STOPPED
 from liza.store.board import Board
 from liza.store.spool import list_spool
-from liza.text import plural, printable
+from liza.store.steps import list_files
+from liza.text import plural, printable, waiting_text
 
 
 @click.command("sessions")
@@ -50,8 +52,9 @@ def command(call: Call, every: bool, watch: bool) -> int:
             _write(rows, waiting, problems, at, team)
         else:
             lines = [f"! {printable(each.file)}: {printable(each.message)}" for each in problems]
+            none = [] if rows else [_none(board, rules, every)]
             others = team_lines.sessions(team, at, every) if team is not None else []
-            _print([*lines, *_lines(rows, every, waiting, at), *others], watch)
+            _print([*lines, *_lines(rows, every, waiting, at), *none, *others], watch)
         if not watch:
             return 3 if any(row.status == STOPPED for row in rows) else 0
         time.sleep(1)
@@ -86,14 +89,21 @@ def _write(rows: list[SessionRow], waiting: int, problems: list[Problem], at: da
     )
 
 
+def _none(board: Board, rules: RuleSet, every: bool) -> str:
+    """Instead of the sessions of the last day, where there are none."""
+    if not every and session_rows(board.paths, board.read().data, rules, ended=True):
+        return "no sessions in the last day; those that ended: liza sessions --all"
+    if list_files(board.paths):
+        return "no sessions in the last day"
+    return "no sessions in the last day; to record the sessions of agents: liza install"
+
+
 def _lines(rows: list[SessionRow], every: bool, waiting: int, at: datetime) -> list[str]:
     shown = session_table.most_urgent(rows, every)
     lines = session_table.lines(shown, at, show.columns())
     if waiting:
-        lines.insert(0, f"{plural(waiting, 'event')} of agents wait for the daemon: liza watch --background")
-    if not rows:
-        lines.append("no sessions in the last day; to record the sessions of agents: liza install")
-    elif not shown:
+        lines.insert(0, f"{waiting_text(waiting)} for the daemon: liza watch --background")
+    if rows and not shown:
         lines.append(f"{plural(len(rows), 'session')} of the last day ended: liza sessions --all")
     if unpriced := unpriced_text([row.used for row in shown]):
         lines.append(unpriced)

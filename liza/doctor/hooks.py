@@ -21,7 +21,7 @@ from liza.scopes.scope import HOOK
 from liza.store.locate import board_of
 from liza.store.paths import Paths
 from liza.store.spool import list_spool
-from liza.text import one_line, plural, shell_quoted
+from liza.text import one_line, plural, shell_quoted, waiting_text
 
 _DAY = 86_400.0
 _TIME_LIMIT = 10.0
@@ -132,8 +132,8 @@ def _waiting(paths: Paths) -> Iterator[Finding]:
     waiting = list_spool(paths).total
     is_alive = read_daemon(paths).is_alive
     if waiting and not is_alive:
-        text = f"no daemon runs, so nothing is evaluated: {plural(waiting, 'event')} of agents wait"
+        text = f"no daemon runs, so nothing is evaluated: {waiting_text(waiting)}"
         yield Finding("hooks", Level.ERROR, text, f"liza watch --background --root {shell_quoted(paths.folder)}")
     elif waiting > _BACKLOG:
-        text = f"the daemon is behind: {plural(waiting, 'event')} of agents wait"
+        text = f"the daemon is behind: {waiting_text(waiting)}"
         yield Finding("hooks", Level.WARNING, text, "see its state: liza watch --status")

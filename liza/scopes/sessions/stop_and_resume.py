@@ -12,7 +12,7 @@ from liza.scopes.records import find_record
 from liza.scopes.sessions import states
 from liza.scopes.sessions.fields import ACTIVE, SESSIONS, STOPPED, open_trip, status_of, stop_reason
 from liza.scopes.sessions.monitor import Monitor, sync_halts
-from liza.scopes.sessions.rows import find_session
+from liza.scopes.sessions.rows import SHORTEST, find_session
 from liza.scopes.transition import Transition
 from liza.store.board import Board
 from liza.store.document import Document
@@ -25,7 +25,7 @@ def stop_by_hand(
 ) -> tuple[str, str | None]:
     """Stop a session, and those that it started: its halt file first. Its id, and why it was stopped before."""
     document = board.read()
-    name = find_session(document, monitor.sessions, wanted)
+    name = _find(document, monitor, wanted)
     record = find_record(document.data.get(SESSIONS.name), name, SESSIONS.scope)
     if record is not None and status_of(record[1]) == STOPPED and open_trip(record[1]) is not None:
         sync_halts(board.paths, document.data.get(SESSIONS.name))
@@ -45,7 +45,7 @@ def stop_by_hand(
 
 def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: str, now: datetime) -> str:
     """Let a stopped session continue. The decision is entered first; then its halt file goes."""
-    name = find_session(board.read(), monitor.sessions, wanted)
+    name = _find(board.read(), monitor, wanted)
     halted = read_session_halt(board.paths.stopped, file_name(name))
 
     def change(document: Document, record: Mapping[str, Any] | None) -> Transition:
@@ -60,3 +60,12 @@ def resume_by_hand(board: Board, monitor: Monitor, wanted: str, why: str, by: st
     sync_halts(board.paths, board.read().data.get(SESSIONS.name))
     remove_session_halt(board.paths.stopped, file_name(name))
     return name
+
+
+def _find(document: Document, monitor: Monitor, wanted: str) -> str:
+    try:
+        return find_session(document, monitor.sessions, wanted)
+    except Refused:
+        if len(wanted) < SHORTEST or not any(monitor.windows.ingested(wanted)):
+            raise
+    raise Refused(f"session {value_text(wanted)} has ended", hint="list those that ended with: liza sessions --all")

@@ -47,6 +47,11 @@ def test_ingested_session_can_be_replayed_and_explained(folder: Path, client: st
     (row,) = liza(folder, "sessions", "--all", "--json").json["sessions"]
     assert (row["session"], row["state"], row["steps"], row["client"]) == (session, "ended", 6, client)
     assert liza(folder, "sessions", "--json").json["sessions"] == []
+    listed = liza(folder, "sessions").out
+    assert ("sessions --all" in listed, "liza install" in listed) == (True, False)
+    for command in ("stop", "resume"):
+        ran = liza(folder, "session", command, session[:8], "-m", "x")
+        assert (ran.code, "has ended" in ran.err, "sessions --all" in ran.hint()) == (1, True, True)
 
 
 def test_ingested_session_stops_nobody_and_raises_no_alarm(folder: Path) -> None:

@@ -227,8 +227,10 @@ def _longest(value: Any, enough: int = _TOO_MANY) -> int:
     while pending and total - longest < enough:
         level = pending.pop()  # some at once: there may be a million values
         keyed = [each for each in level if type(each) is dict]
-        lengths = [len(each) for each in chain(level, *keyed) if type(each) is str]
-        longest, total = max(longest, max(lengths, default=0)), total + sum(lengths)
+        lengths = [len(each) for each in level if type(each) is str]
+        # Most records have the same keys, so each is measured once, and none is counted.
+        keys = [len(each) for each in set(chain.from_iterable(keyed)) if type(each) is str]
+        longest, total = max([longest, *lengths, *keys]), total + sum(lengths)
         listed = [each for each in level if type(each) is list]
         inner = list(chain.from_iterable([*map(dict.values, keyed), *listed]))
         pending += [inner[start : start + _AT_ONCE] for start in range(0, len(inner), _AT_ONCE)]

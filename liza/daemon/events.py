@@ -19,7 +19,8 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     """What is new about the sprint's breaker."""
     was = before.trigger if before is not None else None
     trigger = found.trigger
-    if trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id")):
+    is_new = trigger is not None and (was is None or was.get("trip_id") != trigger.get("trip_id"))
+    if trigger is not None and is_new:
         verb = "" if found.tripped else ", already open"
         yield Notice(EventKind.TRIPPED, f"{named(trigger)}{verb}", _id(trigger), _TODO)
     elif found.tripped and was is not None and before is not None and not before.failed and not found.notes:
@@ -35,6 +36,8 @@ def of_check(before: Check | None, found: Check, *, observe: bool) -> Iterator[N
     elif before is None or _counts(before) != _counts(found):
         yield Notice(EventKind.CHECKED, _nearest(found))
     for note in found.notes:
+        if before is not None and is_new and note in found.lost:
+            continue  # not lost: the command that trips has halted the agents, and is about to enter it
         if note not in found.restored:  # those are alarms for as long as the trip is open
             yield Notice(EventKind.CHECKED if note in found.joined else EventKind.ALARM, note)
 

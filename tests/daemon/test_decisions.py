@@ -1,11 +1,12 @@
 """People decide, by command or by hand: the daemon reports it, and does not undo it."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from liza.scopes.sprint.open_trip import REPORT_RESTORED
-from liza.store.checkpoint import HALT_RESTORED
+from liza.store.checkpoint import HALT_RESTORED, make
 from liza.store.lock import Lock
 from tests.daemon.daemon import OUTAGE, RETRIES, Daemon, Watched, until
 from tests.daemon.stepped import SteppedWatcher
@@ -325,3 +326,18 @@ def test_halt_does_not_wait_for_the_paperwork_of_a_decision(board: Watched) -> N
         assert daemon.stop() == 0
     assert [entry["resolved_by"] for entry in board.trips if entry["trip_id"] == trip] == ["by hand"]
     assert sorted(line.split(":")[0] for line in board.logged) == ["resolved", "tripped", "tripped"]
+
+
+def test_trip_that_a_command_is_about_to_enter_is_not_lost(tmp_path: Path) -> None:
+    board = Watched(tmp_path / "team")
+    with SteppedWatcher(board) as stepped:
+        stepped.ticks()
+        before = board.text
+        trigger = {"timestamp": "2025-01-18T18:00:00Z", "pattern": "manual", "severity": "ARCHITECTURE_FLAW"}
+        make(str(board.checkpoint), {**trigger, "trip_id": "0123456789ab"})
+        stepped.ticks(3)
+        assert board.trigger["trip_id"] == "0123456789ab"
+        assert (len(stepped.reported("tripped")), stepped.reported("alarm")) == (1, [])
+        board.save(before)  # an older copy, without the trip
+        stepped.ticks(3)
+        assert len(stepped.reported("alarm")) == 1

@@ -148,4 +148,4 @@ def _trip(
         return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True)
     which = f"{trip.trigger['pattern']}: trip {trip.trigger['trip_id']}"
     note = f"{which} halts the agents and was not in state.yaml; it was recorded again, without evidence"
-    return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,))
+    return found._replace(snapshot=trip.snapshot, trigger=trip.trigger, tripped=True, notes=(note,), lost=(note,))

@@ -47,6 +47,7 @@ class Check(NamedTuple):
     error: LizaError | None = None  # what could not be done or evaluated; the rest of the result is still valid
     restored: tuple[str, ...] = ()  # those notes that report what was missing beside the open trip, and made again
     joined: tuple[str, ...] = ()  # those notes that report a decision by hand merged with its trip: nothing to do
+    lost: tuple[str, ...] = ()  # those notes that report a trip that halted the agents, but was not on the blackboard
 
     @property
     def failed(self) -> bool:

@@ -12,6 +12,7 @@ import click
 from liza.cli import envelope, session_table, show, team_lines
 from liza.cli.group import Call, plain
 from liza.cli.spent import unpriced_text
+from liza.errors import Unreadable
 from liza.model import Problem, format_time
 from liza.rules.evaluate import RuleSet
 from liza.scopes.engine import session_rows, source_problems
@@ -91,9 +92,13 @@ def _write(rows: list[SessionRow], waiting: int, problems: list[Problem], at: da
 
 def _none(board: Board, rules: RuleSet, every: bool) -> str:
     """Instead of the sessions of the last day, where there are none."""
-    if not every and session_rows(board.paths, board.read().data, rules, ended=True):
-        return "no sessions in the last day; those that ended: liza sessions --all"
-    if list_files(board.paths):
+    try:
+        if not every and session_rows(board.paths, board.read().data, rules, ended=True):
+            return "no sessions in the last day; those that ended: liza sessions --all"
+        is_new = not list_files(board.paths)
+    except Unreadable:  # which is among the problems
+        is_new = False
+    if not is_new:
         return "no sessions in the last day"
     return "no sessions in the last day; to record the sessions of agents: liza install"
 

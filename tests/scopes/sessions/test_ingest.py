@@ -54,6 +54,12 @@ def test_ingested_session_can_be_replayed_and_explained(folder: Path, client: st
         assert (ran.code, "has ended" in ran.err, "sessions --all" in ran.hint()) == (1, True, True)
 
 
+def test_steps_that_cannot_be_read_are_a_problem_in_the_list(folder: Path) -> None:
+    (folder / ".liza/steps").touch()
+    ran = liza(folder, "sessions")
+    assert (ran.code, ran.out.startswith("! "), "liza install" in ran.out) == (0, True, False)
+
+
 def test_ingested_session_stops_nobody_and_raises_no_alarm(folder: Path) -> None:
     for number in range(4):  # four sessions with the same error at the same time halt everyone while they run
         made = ClaudeWriter("/home/dev/shop", f"{number}-old", clock=None)

@@ -26,7 +26,7 @@ def _report(board: Board) -> str:
     try:
         return files.read(board.paths.report, _LONGEST).decode(errors="replace")
     except FileNotFoundError:
-        return "There is no report: the breaker has not tripped.\n"
+        return "There is no report file. The tool `status` says whether the agents are halted.\n"
 
 
 def _rules(board: Board) -> str:

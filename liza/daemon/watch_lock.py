@@ -111,7 +111,7 @@ class WatchLock:
     def _wait_no_longer(self) -> None:
         if self._waiting is not None:
             lock = waiting_lock(self.paths)
-            with contextlib.suppress(OSError):  # removed while it is held, and whoever takes it looks for that
+            with contextlib.suppress(OSError):  # removed while it is held; `take` looks for that
                 if _is_at(self._waiting, lock):
                     os.unlink(lock)
             os.close(self._waiting)

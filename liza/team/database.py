@@ -1,7 +1,7 @@
 """One connection to the team's database: sending, reading, and what can go wrong in words.
 
-Every statement stands alone (no session state but LISTEN), so that a transaction pooler may be in between; each can be
-repeated, so that a connection that breaks in the middle loses nothing and counts nothing twice.
+Every statement is independent (no session state but LISTEN), so that a transaction pooler may be in between. Each can
+be repeated, so that a connection that breaks in the middle loses nothing and counts nothing twice.
 """
 
 import json

@@ -14,7 +14,7 @@ class Field(NamedTuple):
     name: str
     label: str
     option: str = ""  # empty: a word behind the name
-    example: str = ""  # what stands for it in the command while there is no value
+    example: str = ""  # what the command shows for it while there is no value
     required: bool = False
     choices: tuple[str, ...] = ()
     long: bool = False  # of more than one line

@@ -190,7 +190,7 @@ def test_cut_off_host_sends_all_it_has_exactly_once(tmp_path: Path, server: Serv
             if number == 10:
                 crowd.restart(away)
             crowd.report(away, number + 1)
-            proxy.mend()
+            proxy.restore()
             until(lambda: not away.checkpoint.exists(), "it continues")
         crowd.check([])
     finally:

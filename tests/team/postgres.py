@@ -148,7 +148,7 @@ def prepare(server: Server) -> None:
 
 
 def new_database(server: Server, template: str = "template_team") -> str:
-    """The name of a database that nobody else uses."""
+    """The name of a database that no other test uses."""
     import psycopg
 
     name = f"t_{os.getpid()}_{next(_NAMES)}"

@@ -29,7 +29,7 @@ class Proxy:
         """From now on nothing gets through, and who connects hears nothing."""
         self._is_cut.set()
 
-    def mend(self) -> None:
+    def restore(self) -> None:
         """New connections get through again; those of before are gone."""
         for pair in self._pairs:
             for end in pair:
@@ -40,7 +40,7 @@ class Proxy:
 
     def close(self) -> None:
         self._ends.set()
-        self.mend()
+        self.restore()
         self._listening.close()
 
     def _accept(self) -> None:

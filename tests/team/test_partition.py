@@ -49,7 +49,7 @@ def test_cut_off_host_halts_then_catches_up_once(team: Team, proxy: Proxy) -> No
         away.retry(2)
         other.retry(3)
         until(lambda: keys(team) == 2, "the other is not held up")
-        proxy.mend()
+        proxy.restore()
         trip = other.wait_for_trip()
         away.wait_for_trip(trip)
         assert keys(team) == 3
@@ -67,7 +67,7 @@ def test_host_goes_on_where_it_may_and_says_so(team: Team, proxy: Proxy) -> None
         daemon.wait_for("degraded")
         assert not away.checkpoint.exists()
         assert away.run("status").code == 4
-        proxy.mend()
+        proxy.restore()
         daemon.wait_for("recovered")
         until(lambda: away.run("status").code == 0)
 

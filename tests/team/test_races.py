@@ -36,7 +36,7 @@ def test_loser_of_a_race_takes_over_the_winners_trip(team: Team, proxy: Proxy) -
             two.retry(number)
         before = [board.wait_for_trip() for board in (one, two)]
         assert len(set(before)) == 2
-        proxy.mend()
+        proxy.restore()
         ((trip,),) = until(lambda: team.ask("select trip_id from liza.trips"))
         assert trip in before
         for board in (one, two):
@@ -92,7 +92,7 @@ def test_trip_decided_while_cut_off_halts_nobody_else(team: Team, proxy: Proxy) 
         away.run("resolve", "-m", "moved", "--by", "alice")
         away.wait_until_resolved()
         away.beats(2)  # its daemon offers the decision from here on, no longer the trip
-        proxy.mend()
+        proxy.restore()
         until(lambda: other.trips and other.trips[0].get("resolution") == "moved")
         assert [entry["trip_id"] for entry in other.trips] == [trip]
         other.retry(4)

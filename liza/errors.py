@@ -110,6 +110,10 @@ class Unreadable(LizaError, ValueError):
     status = "degraded"
 
 
+class Overrun(Unreadable):
+    """Custom rules were not evaluated fully. The file that they are in is valid, and in force."""
+
+
 def location(file: str | None, line: int | None, column: int | None) -> str:
     """`state.yaml:12:5: `, as compilers and editors write it; empty without a file."""
     if file is None:

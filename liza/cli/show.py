@@ -8,7 +8,7 @@ from typing import Any
 
 from liza.check import Check
 from liza.cli.terminal import echo, style, unstyle
-from liza.errors import LizaError, location
+from liza.errors import LizaError, Overrun, location
 from liza.model import Problem, Progress, Reason, Silence, Silenced, format_time
 from liza.rules.evaluate import RuleSet
 from liza.schema.severities import SEVERITIES
@@ -55,7 +55,7 @@ def check(found: Check, rules: RuleSet, dry_run: bool) -> None:
 
 
 def broken_rules(error: LizaError | None) -> None:
-    """What is wrong with rules.yaml, or with CIRCUIT_CONFIG, where defaults had to take its place."""
+    """What is wrong with rules.yaml, or with CIRCUIT_CONFIG; whether defaults had to take its place."""
     if error is not None:
         from shlex import quote
 
@@ -64,6 +64,8 @@ def broken_rules(error: LizaError | None) -> None:
             echo(f"liza: {printable(where_it_is + problem.message)}", err=True)
             if problem.hint:
                 echo(f"  hint: {printable(problem.hint)}", err=True)
+        if isinstance(error, Overrun):
+            return
         file = f" {printable(quote(os.path.relpath(error.file)))}" if error.file else ""
         echo(f"  hint: this file is ignored and the defaults apply; to fix: liza rules check{file}", err=True)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import liza.rules
-from liza.errors import Refused, Unreadable
+from liza.errors import Overrun, Refused, Unreadable
 from liza.model import MAPPINGS, Path, Problem
 from liza.rules.evaluate import Compiled, RuleSet
 from liza.rules.load import PACKS, BadRules, Source, load
@@ -117,7 +117,7 @@ def with_time_limit(rules: RuleSet) -> RuleSet:
     return rules._replace(time_limit=TimeLimit(seconds, time.monotonic))
 
 
-def overrun(rules: RuleSet, own: str) -> Unreadable | None:
+def overrun(rules: RuleSet, own: str) -> Overrun | None:
     """Why not all rules could be evaluated, for the caller to report as DEGRADED; None if they were."""
     overruns = rules.time_limit.overruns if rules.time_limit is not None else {}
     hint = "make the rule simpler or remove it, or move old records out of state.yaml; the time for custom rules is"
@@ -125,7 +125,7 @@ def overrun(rules: RuleSet, own: str) -> Unreadable | None:
     problems = [
         Problem(f"rule {name} was not evaluated fully: {why}", own, None, None, hint) for name, why in overruns.items()
     ]
-    return Unreadable(problems[0].message, hint=hint, file=own, problems=problems) if problems else None
+    return Overrun(problems[0].message, hint=hint, file=own, problems=problems) if problems else None
 
 
 def halts_when_degraded(own: str) -> bool:

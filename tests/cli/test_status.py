@@ -54,6 +54,15 @@ def test_pause_is_shown_and_halts_no_gate(tmp_path: Path) -> None:
     assert board.run("gate").code == 0
 
 
+def test_rules_that_take_too_long_are_no_invalid_file(tmp_path: Path) -> None:
+    condition = 'count(anomalies, error_pattern =~ "a.*b") >= 9'
+    rule = f"{{name: slow, description: d, condition: '{condition}', severity: SPEC_FLAW}}"
+    board = board_with(tmp_path, *RETRY.records[:2])
+    board.rules.write_text(f"rules: [{rule}]\n")
+    ran = board.run("status", env={"LIZA_LIMIT_OWN_RULES_SECONDS": "1e-9"})
+    assert (ran.code, "rule slow" in ran.err, "liza rules check" in ran.err) == (4, True, False)
+
+
 def test_status_of_an_open_trip(tmp_path: Path) -> None:
     board = tripped(tmp_path)
     before = board.files()
